@@ -1,0 +1,1 @@
+"""The tests mirror the package; tests/servers starts the real servers they talk to."""
