@@ -20,7 +20,7 @@ from spillcache.errors import StoreUnavailable
 
 MAX_PATH_BYTES = 100  # sun_path holds 104 bytes on macOS, 108 on Linux, one of them the closing zero
 
-_PING_TIMEOUT_S = 1.0
+PING_TIMEOUT_S = 1.0
 _SOL_LOCAL, _LOCAL_PEERPID = 0, 2  # <sys/un.h> on macOS
 
 
@@ -32,14 +32,14 @@ class Answer(Enum):
     SILENT = "silent"  # somebody listens, but does not answer: still starting, stopped by a signal, or hung
 
 
-def ask(path: Path, timeout_s: float = _PING_TIMEOUT_S) -> Answer:
+def ask(path: Path) -> Answer:
     """Send one `PING` to the socket at `path`. Raises OSError for what is neither absence nor silence."""
-    return _exchange(path, b"PING\r\n", timeout_s, expect=b"+PONG")
+    return _exchange(path, b"PING\r\n", expect=b"+PONG")
 
 
-def shut_down(path: Path, timeout_s: float = _PING_TIMEOUT_S) -> Answer:
+def shut_down(path: Path) -> Answer:
     """Send `SHUTDOWN NOSAVE`; ABSENT when the server closed the connection, as it does when it obeys."""
-    return _exchange(path, b"SHUTDOWN NOSAVE\r\n", timeout_s, expect=b"-")
+    return _exchange(path, b"SHUTDOWN NOSAVE\r\n", expect=b"-")
 
 
 def peer_pid(path: Path) -> int | None:
@@ -48,7 +48,7 @@ def peer_pid(path: Path) -> int | None:
     A pid file can name a process that has long been another one; this cannot.
     """
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(_PING_TIMEOUT_S)
+        connection.settimeout(PING_TIMEOUT_S)
         try:
             connection.connect(os.fspath(path))
         except (FileNotFoundError, ConnectionRefusedError):
@@ -90,9 +90,9 @@ def private_directory(path: Path) -> Path:
     return path
 
 
-def _exchange(path: Path, request: bytes, timeout_s: float, *, expect: bytes) -> Answer:
+def _exchange(path: Path, request: bytes, *, expect: bytes) -> Answer:
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(timeout_s)
+        connection.settimeout(PING_TIMEOUT_S)
         try:
             connection.connect(os.fspath(path))
             connection.sendall(request)
