@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Protocol
 
 import hypothesis
@@ -163,8 +164,13 @@ def pytest_testnodedown(node: object, error: object) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print which server the tests ran on, and which tests did not run and why."""
+    """Print which server the tests ran on, and which tests did not run and why.
+
+    Also written to the file `SPILLCACHE_TEST_RUN_REPORT`, for the table of the wide matrix.
+    """
     lines = config.stash[REPORT].lines()
+    if copy := os.environ.get("SPILLCACHE_TEST_RUN_REPORT"):
+        Path(copy).write_text("\n".join(lines))
     if lines:
         terminalreporter.section("servers")
         terminalreporter.write("\n".join(lines) + "\n")

@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"wiring"}),  # composition root
     frozenset({"_async.cache", "_sync.cache", "_async.writer", "_sync.writer"}),
     frozenset({"_async.store", "_sync.store", "_async.gate", "_sync.gate"}),
-    frozenset({"page", "envelope", "search", "payload"}),
+    frozenset({"page", "envelope", "listing", "search", "payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
     frozenset({"scan", "cursor", "ids", "keyring", "wire", "edges", "digest"}),
     frozenset({"errors"}),
