@@ -147,8 +147,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     lines += [(one.name, one.version, "; ".join(filter(None, (one.counts, one.note)))) for one in outcomes]
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 

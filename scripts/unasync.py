@@ -173,9 +173,7 @@ def generated(pairs: Sequence[tuple[str, str]] = PAIRS, root: Path = ROOT) -> di
     return results
 
 
-def leftovers(
-    expected: dict[Path, str], pairs: Sequence[tuple[str, str]] = PAIRS, root: Path = ROOT
-) -> list[Path]:
+def leftovers(expected: dict[Path, str], pairs: Sequence[tuple[str, str]] = PAIRS, root: Path = ROOT) -> list[Path]:
     """Generated files whose source is gone."""
     return [
         path
@@ -194,9 +192,7 @@ def stale(expected: dict[Path, str], root: Path = ROOT) -> list[str]:
             complaints.append(f"{name}: missing")
             continue
         diff = list(
-            difflib.unified_diff(
-                path.read_text(encoding="utf-8").splitlines(), text.splitlines(), lineterm="", n=0
-            )
+            difflib.unified_diff(path.read_text(encoding="utf-8").splitlines(), text.splitlines(), lineterm="", n=0)
         )
         if diff:
             changed = [line for line in diff[2:] if line[0] in "+-"]
@@ -207,9 +203,7 @@ def stale(expected: dict[Path, str], root: Path = ROOT) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the targets, or with ``--check`` say which are not current; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail when a target is not current"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a target is not current")
     options = parser.parse_args(arguments)
     try:
         expected = generated()

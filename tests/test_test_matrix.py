@@ -39,9 +39,7 @@ def test_a_run_in_which_no_test_ran_is_a_failure(tmp_path: Path, monkeypatch: py
 
 def test_the_tables_columns_line_up() -> None:
     """Each column is as wide as its widest cell."""
-    shown = test_matrix.table(
-        [Outcome("a", "Redis 7.0", "1 passed"), Outcome("long name", "", "", "did not run: x")]
-    )
+    shown = test_matrix.table([Outcome("a", "Redis 7.0", "1 passed"), Outcome("long name", "", "", "did not run: x")])
     assert shown.splitlines() == [
         "run        server     outcome",
         "a          Redis 7.0  1 passed",

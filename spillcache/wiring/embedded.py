@@ -50,9 +50,7 @@ def find_server_binary() -> Path:
     for candidate in (_wheel_binary(), shutil.which("valkey-server"), shutil.which("redis-server")):
         if candidate is not None:
             return Path(candidate)
-    raise ServerUnsupported(
-        "No server to start: neither the embedded one nor any on PATH.", next_step=_NEXT_STEP
-    )
+    raise ServerUnsupported("No server to start: neither the embedded one nor any on PATH.", next_step=_NEXT_STEP)
 
 
 class EmbeddedServer:
@@ -104,9 +102,7 @@ class EmbeddedServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
 
 
@@ -117,9 +113,7 @@ def state_directory() -> Path:
     return (configured if configured.is_absolute() else Path.home() / ".local" / "state") / "spillcache"
 
 
-def start_shared(
-    state_dir: Path | None = None, *, maxmemory_bytes: int = DEFAULT_MAXMEMORY_BYTES
-) -> tuple[str, bool]:
+def start_shared(state_dir: Path | None = None, *, maxmemory_bytes: int = DEFAULT_MAXMEMORY_BYTES) -> tuple[str, bool]:
     """The user's shared server: its URL, and whether it was started just now.
 
     Any number of processes may call this at once; one starts the server, the others find it.

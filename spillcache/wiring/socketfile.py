@@ -84,9 +84,7 @@ def private_directory(path: Path) -> Path:
             raise StoreUnavailable("The embedded server's directory belongs to somebody else or is a link.")
         path.chmod(stat.S_IRWXU)
     except OSError as error:
-        raise StoreUnavailable(
-            f"The embedded server's directory cannot be used: {error.strerror}."
-        ) from error
+        raise StoreUnavailable(f"The embedded server's directory cannot be used: {error.strerror}.") from error
     return path
 
 

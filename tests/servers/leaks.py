@@ -18,8 +18,6 @@ def immortal_keys(url: str) -> list[bytes]:
         pipeline = client.pipeline(transaction=False)
         for name in names:
             pipeline.pttl(name)
-        return sorted(
-            name for name, ttl in zip(names, pipeline.execute(), strict=True) if ttl == _WITHOUT_TTL
-        )
+        return sorted(name for name, ttl in zip(names, pipeline.execute(), strict=True) if ttl == _WITHOUT_TTL)
     finally:
         client.close()

@@ -68,9 +68,7 @@ def server_version(url: str) -> str:
         info = client.info("server")
     finally:
         client.close()
-    return (
-        f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
-    )
+    return f"Valkey {info['valkey_version']}" if "valkey_version" in info else f"Redis {info['redis_version']}"
 
 
 def _from_url(worker: int, environment: Mapping[str, str]) -> Provided:

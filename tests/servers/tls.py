@@ -27,6 +27,19 @@ from tests.servers.process import ServerProcess
 
 _RELAY_BYTES = 65_536
 
+# Python 3.13 verifies strictly: an authority must say that it may sign.
+_ISSUES_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
@@ -118,11 +131,11 @@ def _certificate(
         .not_valid_after(now + timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
-        )
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
     )
-    if alternatives is not None:
+    if alternatives is None:
+        builder = builder.add_extension(_ISSUES_CERTIFICATES, critical=True)
+    else:
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     return builder.sign(issuer_key, hashes.SHA256())
 

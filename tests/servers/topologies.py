@@ -57,9 +57,7 @@ class Sentinels:
 
 
 @contextmanager
-def cluster(
-    binary: Path, *, masters: int = 3, replicas: int = 0, config: Config | None = None
-) -> Iterator[Cluster]:
+def cluster(binary: Path, *, masters: int = 3, replicas: int = 0, config: Config | None = None) -> Iterator[Cluster]:
     """Run `masters` masters, the first `replicas` of them with a replica each; takes 2 s to agree."""
     settings: Config = {
         "cluster-enabled": "yes",
@@ -68,9 +66,7 @@ def cluster(
         **(config or {}),
     }
     with ExitStack() as stack:
-        nodes = [
-            stack.enter_context(ServerProcess.start(binary, settings)) for _ in range(masters + replicas)
-        ]
+        nodes = [stack.enter_context(ServerProcess.start(binary, settings)) for _ in range(masters + replicas)]
         _introduce(nodes, masters)
         until(lambda: all(_agrees(node, nodes) for node in nodes), "the cluster's nodes agree")
         ids = [_execute(node, "CLUSTER MYID") for node in nodes]
@@ -129,9 +125,7 @@ def _agrees(node: ServerProcess, nodes: Sequence[ServerProcess]) -> bool:
     facts = dict(line.split(":", 1) for line in _execute(node, "CLUSTER INFO").split() if ":" in line)
     known = _execute(node, "CLUSTER NODES")
     return (
-        facts["cluster_state"] == "ok"
-        and facts["cluster_known_nodes"] == str(len(nodes))
-        and "handshake" not in known
+        facts["cluster_state"] == "ok" and facts["cluster_known_nodes"] == str(len(nodes)) and "handshake" not in known
     )
 
 

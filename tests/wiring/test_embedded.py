@@ -91,9 +91,7 @@ def test_a_killed_parent_takes_its_server_and_directory_along() -> None:
     assert socketfile.ask(path) is Answer.READY
     parent.kill()
     parent.communicate()
-    until(
-        lambda: socketfile.ask(path) is Answer.ABSENT and not path.parent.exists(), "server and directory go"
-    )
+    until(lambda: socketfile.ask(path) is Answer.ABSENT and not path.parent.exists(), "server and directory go")
 
 
 def test_a_parent_that_ends_without_stopping_takes_its_server_along() -> None:
@@ -103,9 +101,7 @@ def test_a_parent_that_ends_without_stopping_takes_its_server_along() -> None:
         input="", capture_output=True, text=True, check=True,
     )  # fmt: skip
     path = Path(ended.stdout.strip().removeprefix("unix://"))
-    until(
-        lambda: socketfile.ask(path) is Answer.ABSENT and not path.parent.exists(), "server and directory go"
-    )
+    until(lambda: socketfile.ask(path) is Answer.ABSENT and not path.parent.exists(), "server and directory go")
 
 
 async def test_a_server_started_in_a_thread_survives_that_thread() -> None:
@@ -138,9 +134,7 @@ def test_a_forked_copy_neither_stops_the_server_nor_keeps_it_alive() -> None:
         parent.communicate()
 
 
-def test_a_server_that_does_not_come_up_leaves_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_server_that_does_not_come_up_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An early exit is a typed error with the server's last words, and its directory is removed."""
     fake = tmp_path / "valkey-server"
     fake.write_text("#!/bin/sh\necho 'cannot bind: no room'\nexit 1\n")
@@ -173,9 +167,7 @@ def test_without_any_binary_the_error_says_what_to_install(monkeypatch: pytest.M
     assert "SPILLCACHE_REDIS_URL" in caught.value.next_step
 
 
-def test_a_server_on_path_is_found_when_the_wheel_is_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_server_on_path_is_found_when_the_wheel_is_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """PATH is the second choice, Valkey before Redis."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -239,9 +231,7 @@ def test_a_socket_left_by_a_crash_does_not_keep_a_new_server_from_starting(state
     assert start_shared(state) == (url, True)
 
 
-def test_a_hung_shared_server_is_reported_and_can_be_stopped(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hung_shared_server_is_reported_and_can_be_stopped(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No second server is started beside a hung one; stop ends it."""
     monkeypatch.setattr(socketfile, "PING_TIMEOUT_S", 0.05)
     url, _ = start_shared(state)
