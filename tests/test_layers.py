@@ -209,10 +209,13 @@ def test_only_the_wiring_reads_settings() -> None:
 
 
 @pytest.mark.parametrize("module", [PACKAGE, f"{PACKAGE}.sync"])
-def test_importing_the_library_loads_no_face_and_no_extra(module: str) -> None:
-    """What a worker imports stays small."""
-    code = f"import sys, {module}; print('\\n'.join(sys.modules))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    loaded = set(ran.stdout.split())
+def test_importing_the_library_loads_no_face_and_needs_no_extra(module: str) -> None:
+    """What a worker imports stays small, and works where nothing optional is installed."""
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({sorted(OPTIONAL_EXTRAS)}));"
+        f"import {module}; print(*(name for name, loaded in sys.modules.items() if loaded))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
     faces = {f"{PACKAGE}.{face}" for face in FACES | {"demo"}}
-    assert not loaded & (faces | OPTIONAL_EXTRAS | FACE_LIBRARIES)
+    assert not (faces | FACE_LIBRARIES) & set(ran.stdout.split())
