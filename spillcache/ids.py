@@ -15,7 +15,7 @@ RANDOM_BYTES = 15
 LENGTH = 26
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
-_VALUE = {letter: value for value, letter in enumerate(_ALPHABET)}
+_TO_INT_BASE_32 = str.maketrans(_ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 _SHAPE = re.compile(f"[{_ALPHABET}]{{{LENGTH}}}", re.ASCII)
 _CRC_POLYNOMIAL = 0x633
 
@@ -24,20 +24,19 @@ def new_id(random: bytes) -> str:
     """Make an id from 15 bytes of a cryptographic random source."""
     if len(random) != RANDOM_BYTES:
         raise ValueError(f"an id needs {RANDOM_BYTES} random bytes, not {len(random)}")
-    value = int.from_bytes(random) << 10 | _crc10(random)
-    return "".join(_ALPHABET[value >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))
+    return _letters(int.from_bytes(random) << 10 | _crc10(random))
 
 
 def parse_id(text: object) -> str:
-    """Return the canonical (lower-case) id, or raise `SpillIdMalformed`. White space and quotes around it are trimmed."""
+    """Return the canonical (lower-case) id, or raise `SpillIdMalformed`. What `trim` trims may surround it."""
     if not isinstance(text, str):
         raise SpillIdMalformed("spill_id must be a string")
-    canonical = trim(text).lower()
+    canonical = trim(text)
+    if canonical.isascii():  # some letters beyond ASCII become ASCII ones when lowered
+        canonical = canonical.lower()
     if not _SHAPE.fullmatch(canonical):
         raise SpillIdMalformed(f"spill_id must have {LENGTH} characters a-z, 2-7; this has {len(canonical)}")
-    value = 0
-    for letter in canonical:
-        value = value << 5 | _VALUE[letter]
+    value = _number(canonical)
     if _crc10((value >> 10).to_bytes(RANDOM_BYTES)) != value & 0x3FF:
         raise SpillIdMalformed("spill_id fails its checksum: at least one character is wrong")
     return canonical
@@ -45,21 +44,25 @@ def parse_id(text: object) -> str:
 
 def id_bytes(spill_id: str) -> bytes:
     """The 17 bytes of a canonical id, for signed claims."""
-    value = 0
-    for letter in spill_id:
-        value = value << 5 | _VALUE[letter]
-    return value.to_bytes(17)
+    return _number(spill_id).to_bytes(17)
 
 
 def id_from_bytes(raw: bytes) -> str:
     """The inverse of `id_bytes`."""
-    value = int.from_bytes(raw)
-    return "".join(_ALPHABET[value >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))
+    return _letters(int.from_bytes(raw))
 
 
 def trim(text: str) -> str:
     """Remove what models put around a copied token: white space, quotes, backticks. Nothing inside is forgiven."""
     return text.strip(" \t\r\n\f\v'\"`")
+
+
+def _number(canonical: str) -> int:
+    return int(canonical.translate(_TO_INT_BASE_32), 32)
+
+
+def _letters(value: int) -> str:
+    return "".join(_ALPHABET[value >> shift & 31] for shift in range(5 * (LENGTH - 1), -1, -5))
 
 
 def _crc_table() -> tuple[int, ...]:

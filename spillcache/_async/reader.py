@@ -1,0 +1,333 @@
+"""The read path: cursor → manifest and chunks in one HMGET → page → next cursor.
+
+Nothing is kept here between calls: whatever a page needs is in the cursor and in Redis, so any replica serves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spillcache._async.gate import compute
+from spillcache._async.store import Field, Store
+from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor
+from spillcache.envelope import fit_summary, inventory_cost
+from spillcache.errors import ArgumentsInvalid, SpillCorrupt, SpillExpired, SpillLost, SpillNotFound, StoreError
+from spillcache.frame import (
+    CHUNK_BYTES,
+    SEGMENT_CHUNKS,
+    Chunk,
+    chunk_count,
+    decode_frame,
+    join,
+    locate,
+    segment_count,
+)
+from spillcache.ids import parse_id, trim
+from spillcache.inventory import FIELD as INVENTORY_FIELD
+from spillcache.inventory import (
+    SUMMARY_FIELD,
+    Contents,
+    Summary,
+    decode_contents,
+    decode_summary,
+    find_result,
+)
+from spillcache.keyring import Keyring
+from spillcache.listing import Listing, list_results
+from spillcache.manifest import FIELD as MANIFEST_FIELD
+from spillcache.manifest import Manifest, decode_manifest, tenant_digest
+from spillcache.page import Page, make_page, reach, room_for_chunk
+from spillcache.receipt import Receipt, issue_receipt
+from spillcache.terms import Terms, stored_ttl_ms
+
+#: Chunks that one command of a whole-payload read asks for: about 1 MiB.
+_FETCH_CHUNKS = 32
+
+_log = logging.getLogger("spillcache")
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What is known of a stored spill. Times in seconds; `created` is Unix time by the Redis server's clock."""
+
+    spill_id: str
+    size: int
+    kind: str
+    sha256: str
+    tool: str
+    chunks: int
+    segments: int
+    results: int | None
+    created: float
+    ttl_s: float
+    max_age_s: float
+    expires_in_s: float
+
+
+class Reader:
+    """Serves pages, listings and whole payloads to one tenant's readers."""
+
+    def __init__(self, store: Store, keyring: Keyring, terms: Terms) -> None:
+        self._store, self._keyring, self._terms = store, keyring, terms
+
+    async def page(
+        self, spill_id: str, cursor: str | None, result: str | int | None, *, tenant: str, terms: Terms
+    ) -> Page:
+        """The page that a cursor asks for; without one, page 1 of the payload or of one result."""
+        spill_id = parse_id(spill_id)
+        if cursor is not None and trim(cursor):
+            state = decode_cursor(cursor, self._keyring, spill_id, tenant)
+            if state.kind is Kind.INVENTORY:
+                raise ArgumentsInvalid("this cursor continues the inventory; call again with inventory: true")
+            if result is not None:
+                await self._check_inside(spill_id, state, result, tenant)
+            return await self._continue(spill_id, state, tenant, terms)
+        if result is not None:
+            return await self._first_of_result(spill_id, result, tenant, terms)
+        return await self._first(spill_id, tenant, terms)
+
+    async def inventory(
+        self, spill_id: str, cursor: str | None, budget: int | None, *, tenant: str, terms: Terms
+    ) -> Listing:
+        """The results from the cursor on, or from the first: all, or as many as the budget holds."""
+        spill_id = parse_id(spill_id)
+        position, state = 0, None
+        if cursor is not None and trim(cursor):
+            state = decode_cursor(cursor, self._keyring, spill_id, tenant)
+            if state.kind is not Kind.INVENTORY:
+                raise ArgumentsInvalid("this cursor continues pages, not the inventory; call again without inventory")
+            position = state.position
+        manifest, contents = await self._contents(spill_id, tenant, state)
+        stamp = await self._lease(spill_id, manifest, state)
+        walk = state or Cursor(Kind.INVENTORY, 0, stamp, self._new_walk())
+        return list_results(
+            contents,
+            spill_id=spill_id,
+            kind=manifest.kind,
+            size=manifest.size,
+            position=position,
+            budget=budget,
+            wire=terms.wire,
+            page_budget=terms.budget_bytes,
+            sign=lambda at: self._sign(replace(walk, position=at, stamp=stamp), spill_id, tenant),
+        )
+
+    async def stream(self, spill_id: str, *, tenant: str) -> AsyncIterator[bytes]:
+        """The payload, about 1 MiB at a time. Raises at the end when it does not have the size and SHA-256 it should."""
+        spill_id = parse_id(spill_id)
+        manifest = await self._manifest(spill_id, tenant)
+        await self._lease(spill_id, manifest, None)
+        sha256, size = hashlib.sha256(), 0
+        for first in range(0, manifest.chunks, _FETCH_CHUNKS):
+            last = min(first + _FETCH_CHUNKS, manifest.chunks)
+            segment, _ = locate(first)
+            fields = [locate(index)[1] for index in range(first, last)]
+            stored = await self._store.read(spill_id, segment, fields)
+            block = await compute(CHUNK_BYTES * len(fields), _whole_chunks, stored, spill_id, first, manifest)
+            sha256.update(block)
+            size += len(block)
+            yield block
+        if size != manifest.size or sha256.digest() != manifest.sha256:
+            raise SpillCorrupt("the payload does not have its SHA-256")
+
+    async def stat(self, spill_id: str, *, tenant: str) -> Stat:
+        """What is known of a spill, without renewing its lease."""
+        spill_id = parse_id(spill_id)
+        manifest = await self._manifest(spill_id, tenant)
+        segments = segment_count(manifest.chunks)
+        left = await self._store.lease_left_ms(spill_id, segments)
+        if left <= 0:
+            raise SpillLost("part of the spill is gone: it was evicted or deleted")
+        return Stat(
+            spill_id=spill_id,
+            size=manifest.size,
+            kind=manifest.kind,
+            sha256=manifest.sha256.hex(),
+            tool=manifest.tool,
+            chunks=manifest.chunks,
+            segments=segments,
+            results=manifest.results,
+            created=manifest.created_ms / 1000,
+            ttl_s=manifest.ttl_ms / 1000,
+            max_age_s=manifest.max_age_ms / 1000,
+            expires_in_s=left / 1000,
+        )
+
+    async def delete(self, spill_id: str, *, tenant: str) -> None:
+        """Remove a spill. Raises `SpillNotFound` when there is none of this tenant's."""
+        spill_id = parse_id(spill_id)
+        manifest = await self._manifest(spill_id, tenant)
+        await self._store.unlink(spill_id, segment_count(manifest.chunks))
+
+    async def _first(self, spill_id: str, tenant: str, terms: Terms) -> Page:
+        room = room_for_chunk(terms.budget_bytes, terms.wire)
+        window = await self._window(spill_id, 0, reach(room, terms.wire), (SUMMARY_FIELD,), tenant, None)
+        summary = _summary(window.extra[0], spill_id)
+        inventory = fit_summary(summary, room // 4, terms.wire) if summary.results else {}
+        room -= inventory_cost(inventory, terms.wire) if inventory else 0
+        stamp = await self._lease(spill_id, window.manifest, None)
+        state = Cursor(Kind.WALK, 0, stamp, self._new_walk())
+        return self._page(window, state, room, spill_id, tenant, terms, inventory or None)
+
+    async def _first_of_result(self, spill_id: str, result: str | int, tenant: str, terms: Terms) -> Page:
+        manifest, contents = await self._contents(spill_id, tenant, None)
+        found = contents.inventory.results[find_result(contents.inventory, result)]
+        stamp = await self._lease(spill_id, manifest, None)
+        state = Cursor(Kind.RESULT, found.start, stamp, self._new_walk(), found.start, found.end)
+        room = room_for_chunk(terms.budget_bytes, terms.wire)
+        window = await self._window(spill_id, found.start, reach(room, terms.wire), (), tenant, state)
+        return self._page(window, state, room, spill_id, tenant, terms)
+
+    async def _continue(self, spill_id: str, state: Cursor, tenant: str, terms: Terms) -> Page:
+        room = room_for_chunk(terms.budget_bytes, terms.wire)
+        window = await self._window(spill_id, state.position, reach(room, terms.wire), (), tenant, state)
+        state = replace(state, stamp=await self._lease(spill_id, window.manifest, state))
+        return self._page(window, state, room, spill_id, tenant, terms)
+
+    def _page(
+        self,
+        window: _Window,
+        state: Cursor,
+        room: int,
+        spill_id: str,
+        tenant: str,
+        terms: Terms,
+        inventory: Mapping[str, Any] | None = None,
+    ) -> Page:
+        manifest = window.manifest
+        return make_page(
+            window.chunk,
+            window.start,
+            manifest,
+            state,
+            room,
+            terms.wire,
+            spill_id=spill_id,
+            inventory=inventory,
+            sign=lambda at: self._sign(replace(state, position=at), spill_id, tenant),
+            certify=lambda: issue_receipt(
+                Receipt(spill_id, manifest.size, manifest.sha256, manifest.tenant, state.walk, state.stamp),
+                self._keyring,
+            ),
+        )
+
+    async def _window(
+        self, spill_id: str, position: int, length: int, extra: tuple[str, ...], tenant: str, state: Cursor | None
+    ) -> _Window:
+        """Manifest and the chunks from `position` on, as far as `length` or the segment's end: one command."""
+        first = position // CHUNK_BYTES
+        segment = first // SEGMENT_CHUNKS
+        last = min((position + length) // CHUNK_BYTES + 1, (segment + 1) * SEGMENT_CHUNKS)
+        fields = [MANIFEST_FIELD, *extra, *(locate(index)[1] for index in range(first, last))]
+        stored = await self._store.read(spill_id, segment, fields)
+        manifest = self._opened(stored[0], spill_id, segment, tenant, state)
+        frames = stored[1 + len(extra) :][: max(0, manifest.chunks - first)]
+        chunks = [_decoded(frame, spill_id, first + place, manifest) for place, frame in enumerate(frames)]
+        if not chunks:
+            raise SpillCorrupt("the cursor points beyond the payload")
+        return _Window(manifest, join(chunks), first * CHUNK_BYTES, stored[1 : 1 + len(extra)])
+
+    async def _manifest(self, spill_id: str, tenant: str) -> Manifest:
+        (stored,) = await self._store.read(spill_id, 0, [MANIFEST_FIELD])
+        return self._opened(stored, spill_id, 0, tenant, None)
+
+    async def _contents(self, spill_id: str, tenant: str, state: Cursor | None) -> tuple[Manifest, Contents]:
+        stored, inventory = await self._store.read(spill_id, 0, [MANIFEST_FIELD, INVENTORY_FIELD])
+        manifest = self._opened(stored, spill_id, 0, tenant, state)
+        if inventory is None:
+            raise SpillLost("the inventory is gone: it was deleted from the store")
+        return manifest, decode_contents(inventory, spill_id)
+
+    def _opened(self, stored: Field, spill_id: str, segment: int, tenant: str, state: Cursor | None) -> Manifest:
+        if stored is None:
+            raise self._gone(state)
+        manifest = decode_manifest(stored, spill_id, segment)
+        if manifest.tenant != tenant_digest(tenant):
+            raise self._gone(None)  # exactly as if there were none
+        if manifest.chunks != chunk_count(manifest.size):
+            raise SpillCorrupt("the manifest contradicts itself")
+        return manifest
+
+    def _gone(self, state: Cursor | None) -> SpillNotFound | SpillExpired | SpillLost:
+        """Why there is no manifest, as far as the cursor can tell."""
+        if state is None:
+            return SpillNotFound(
+                "there is no such spill: it expired, was deleted, or never was (a spill is kept "
+                f"{self._terms.ttl_s:g} s after it was last read)"
+            )
+        if self._now() - state.stamp < self._terms.ttl_s:
+            return SpillLost("the spill is gone before its time: it was evicted, deleted or lost in a failover")
+        return SpillExpired(f"the spill expired: it was not read for {self._terms.ttl_s:g} s")
+
+    async def _lease(self, spill_id: str, manifest: Manifest, state: Cursor | None) -> int:
+        """Renew the lease if it is due, and return the stamp for the next cursor. Raises `SpillLost`.
+
+        A first page has no stamp, so it always renews, which finds a lost segment before the agent has read anything.
+        When Redis fails in between, the page is served all the same, with the old stamp: the next one tries again.
+        """
+        now = self._now()
+        if state is not None and 0 <= now - state.stamp < manifest.ttl_ms / 4000:
+            return state.stamp
+        stamp = state.stamp if state is not None else LEASE_EPOCH
+        segments = segment_count(manifest.chunks)
+        try:
+            if await self._store.now_ms(spill_id) - manifest.created_ms < manifest.max_age_ms:
+                whole = await self._store.renew(spill_id, segments, stored_ttl_ms(manifest.ttl_ms))
+                stamp = now
+            else:  # too old to renew, and a shorter TTL is never sent: a negative one would delete
+                whole = await self._store.lease_left_ms(spill_id, segments) > 0
+        except StoreError as failure:
+            _log.warning("lease_not_renewed", extra={"code": failure.code})
+            return stamp
+        if not whole:
+            raise SpillLost("part of the spill is gone: it was evicted or deleted")
+        return stamp
+
+    async def _check_inside(self, spill_id: str, state: Cursor, result: str | int, tenant: str) -> None:
+        """A cursor that comes with a result's name must belong to that result, or the wrong one would be read as it."""
+        _, contents = await self._contents(spill_id, tenant, state)
+        found = contents.inventory.results[find_result(contents.inventory, result)]
+        if (state.start, state.end) != (found.start, found.end):
+            raise ArgumentsInvalid(
+                "this cursor belongs to another walk; pass it without result, or start that result anew"
+            )
+
+    def _sign(self, cursor: Cursor, spill_id: str, tenant: str) -> str:
+        return encode_cursor(cursor, self._keyring, spill_id, tenant)
+
+    def _new_walk(self) -> int:
+        return int.from_bytes(self._terms.random(4))
+
+    def _now(self) -> int:
+        return max(LEASE_EPOCH, int(self._terms.clock()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """What one command brought: the manifest, consecutive chunks joined, where they start, and other fields."""
+
+    manifest: Manifest
+    chunk: Chunk
+    start: int
+    extra: list[Field]
+
+
+def _summary(stored: Field, spill_id: str) -> Summary:
+    if stored is None:
+        raise SpillLost("the summary is gone: it was deleted from the store")
+    return decode_summary(stored, spill_id)
+
+
+def _decoded(stored: Field, spill_id: str, index: int, manifest: Manifest) -> Chunk:
+    if stored is None:
+        raise SpillLost("a chunk is gone: it was deleted from the store")
+    return decode_frame(stored, spill_id, index, manifest.size)
+
+
+def _whole_chunks(stored: list[Field], spill_id: str, first: int, manifest: Manifest) -> bytes:
+    chunks = [_decoded(frame, spill_id, first + place, manifest) for place, frame in enumerate(stored)]
+    return b"".join(chunk.text[: len(chunk.text) - chunk.overhang] for chunk in chunks)

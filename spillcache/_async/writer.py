@@ -1,0 +1,294 @@
+"""The write path: payload → scan → slabs → frames → store → publish → envelope.
+
+A payload that is at hand is scanned whole. A stream is scanned by windows, so that memory stays bounded, and published
+only by `finish`. Whatever goes wrong on the way, every segment is removed again and one typed error is raised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from spillcache._async.gate import compute
+from spillcache._async.store import Store
+from spillcache.chunks import Chunker
+from spillcache.digest import OVERHEAD
+from spillcache.edges import LONGEST_UNIT
+from spillcache.envelope import Ends, Envelope, ends_of, truncated
+from spillcache.errors import ArgumentsInvalid, PayloadTooLarge, SpillError
+from spillcache.frame import SEGMENT_CHUNKS, chunk_count, locate
+from spillcache.inventory import FIELD, SUMMARY_FIELD, Contents, encode_contents, encode_summary, summarise
+from spillcache.manifest import FIELD as MANIFEST_FIELD
+from spillcache.manifest import Manifest, encode_manifest, tenant_digest
+from spillcache.scan import Inventory, Kind, Scanner, SlabTable, scan
+from spillcache.terms import Terms
+
+#: Frames are sent in batches of about this many bytes: one MULTI for 100 MB would cost the client 201 MB, and Redis 8.2
+#: and Valkey 9.1 drop a connection whose MULTI passes `client-query-buffer-limit`.
+BATCH_BYTES = 1 << 20
+
+_log = logging.getLogger("spillcache")
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A payload at hand with all that is known of it before it is stored."""
+
+    payload: bytes
+    kind: Kind
+    slabs: SlabTable
+    contents: Contents
+    ends: Ends
+
+
+async def scan_payload(payload: bytes, terms: Terms) -> Scanned:
+    """Scan a payload, off the event loop when it is large. Raises `PayloadTooLarge`."""
+    size = len(payload)
+    if size > terms.max_payload_bytes:
+        raise PayloadTooLarge(f"the result has {size} bytes; at most {terms.max_payload_bytes} are stored")
+    found = await compute(size, scan, payload, window=terms.scan_window_bytes)
+    contents = Contents(found.inventory, int(found.slabs.extra_once.sum()), int(found.slabs.extra_twice.sum()))
+    ends = ends_of(payload, payload, size, found.kind, *terms.preview_bytes)
+    return Scanned(payload, found.kind, found.slabs, contents, ends)
+
+
+async def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Terms, *, tool: str, tenant: str) -> None:
+    """Store a scanned payload under `spill_id` and publish it. On any error nothing stays behind."""
+    upload = Upload(store, spill_id, terms)
+    payload, size = scanned.payload, len(scanned.payload)
+    chunker = Chunker(spill_id)
+    chunker.know_results(_starts(scanned.contents.inventory), _known_to(scanned.contents.inventory, size))
+    frames = itertools.chain(chunker.feed(payload, scanned.slabs, size), chunker.finish(SlabTable.empty()))
+    try:
+        while batch := await compute(size, next_batch, frames):
+            await upload.add(batch)
+        sha256 = (await compute(size, hashlib.sha256, payload)).digest()
+        await upload.publish(scanned.kind, size, sha256, scanned.contents, tool=tool, tenant=tenant)
+    except BaseException as error:
+        await upload.undo(error)
+        raise
+
+
+class SpillWriter:
+    """Stores a payload that does not fit in memory. Made by `SpillCache.writer`.
+
+    ```python
+    async with cache.writer(tool="export") as writer:
+        async for block in source:
+            await writer.write(block)
+        envelope = await writer.finish()
+    ```
+
+    Leaving the block without `finish()`, by an exception, a `return` or a `break`, publishes nothing and removes what
+    was stored.
+    """
+
+    def __init__(self, store: Store, spill_id: str, terms: Terms, *, tool: str, tenant: str) -> None:
+        self._upload = Upload(store, spill_id, terms)
+        self._terms, self._tool, self._tenant = terms, tool, tenant
+        self._spill_id = spill_id
+        self._scanner = Scanner(window=terms.stream_window_bytes)
+        self._chunker = Chunker(spill_id)
+        self._sha256 = hashlib.sha256()
+        self._buffer = bytearray()
+        self._size = 0
+        self._head = b""
+        self._tail = b""
+        self._extra = [0, 0]
+        self._results_known = False
+        self._closed = False
+
+    async def write(self, block: bytes) -> None:
+        """Take the next bytes. Raises `PayloadTooLarge` or any `StoreError`; then nothing stays behind."""
+        self._check_open()
+        self._size += len(block)
+        try:
+            if self._size > self._terms.max_payload_bytes:
+                raise PayloadTooLarge(f"the payload passed {self._terms.max_payload_bytes} bytes")
+            self._buffer += block
+            if len(self._buffer) >= BATCH_BYTES:
+                await self._ingest()
+        except BaseException as error:
+            await self._abandon(error)
+            raise
+
+    async def finish(self) -> Envelope:
+        """Publish the spill and return its envelope. Only now can anybody read it."""
+        self._check_open()
+        try:
+            await self._ingest()
+            slabs, kind, inventory = await compute(BATCH_BYTES, self._scanner.finish)
+            self._count(slabs)
+            self._know(inventory)
+            frames = itertools.chain(
+                self._chunker.feed(b"", slabs, self._size), self._chunker.finish(SlabTable.empty())
+            )
+            while batch := await compute(BATCH_BYTES, next_batch, frames):
+                await self._upload.add(batch)
+            contents = Contents(inventory, *self._extra)
+            ends = ends_of(self._head, self._tail, self._size, kind, *self._terms.preview_bytes)
+            envelope = make_envelope(ends, contents, self._spill_id, self._terms)
+            await self._upload.publish(
+                kind, self._size, self._sha256.digest(), contents, tool=self._tool, tenant=self._tenant
+            )
+        except BaseException as error:
+            await self._abandon(error)
+            raise
+        self._closed = True
+        return envelope
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._closed:
+            await self._abandon(error)
+
+    async def _ingest(self) -> None:
+        block = bytes(self._buffer)
+        self._buffer.clear()
+        head_bytes, tail_bytes = self._terms.preview_bytes
+        self._head += block[: max(0, head_bytes + LONGEST_UNIT - len(self._head))]
+        self._tail = (self._tail + block[-tail_bytes:])[-tail_bytes:] if tail_bytes else b""
+        frames = await compute(BATCH_BYTES, self._cut, block)
+        while batch := next_batch(frames):
+            await self._upload.add(batch)
+        await self._upload.keep_alive()
+
+    def _cut(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        self._sha256.update(block)
+        slabs = self._scanner.feed(block)
+        self._count(slabs)
+        if self._scanner.inventory is not None:
+            self._know(self._scanner.inventory)
+        return iter(list(self._chunker.feed(block, slabs, self._scanner.settled)))
+
+    def _know(self, inventory: Inventory) -> None:
+        if not self._results_known:
+            self._results_known = True
+            self._chunker.know_results(_starts(inventory), _known_to(inventory, self._size))
+
+    def _count(self, slabs: SlabTable) -> None:
+        self._extra[0] += int(slabs.extra_once.sum())
+        self._extra[1] += int(slabs.extra_twice.sum())
+
+    async def _abandon(self, error: BaseException | None) -> None:
+        self._closed = True
+        await self._upload.undo(error)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ArgumentsInvalid("this writer has finished or failed; open a new one")
+
+
+class Upload:
+    """One attempt to store one spill: which segments hold how many frames, so that publishing and undoing are exact."""
+
+    def __init__(self, store: Store, spill_id: str, terms: Terms) -> None:
+        self._store, self._spill_id, self._terms = store, spill_id, terms
+        self._frames_in: list[int] = []
+        self._kept_at = terms.monotonic()
+
+    async def add(self, batch: list[tuple[int, bytes]]) -> None:
+        """Store frames of one segment in one round trip."""
+        segment, _ = locate(batch[0][0])
+        while len(self._frames_in) <= segment:
+            self._frames_in.append(0)  # before it is sent: a write whose answer is lost must be undone too
+        await self._store.write_frames(
+            self._spill_id, segment, {locate(index)[1]: frame for index, frame in batch}, self._terms.stored_ttl_ms
+        )
+        self._frames_in[segment] += len(batch)
+
+    async def keep_alive(self) -> None:
+        """Renew what was stored when a quarter of the TTL has passed: a long stream must not lose its beginning."""
+        now = self._terms.monotonic()
+        if self._frames_in and now - self._kept_at >= self._terms.ttl_s / 4:
+            await self._store.keep(self._spill_id, range(len(self._frames_in)), self._terms.stored_ttl_ms)
+            self._kept_at = now
+
+    async def publish(
+        self, kind: Kind, size: int, sha256: bytes, contents: Contents, *, tool: str, tenant: str
+    ) -> None:
+        """Make the spill readable, if every frame that was written is still there."""
+        summary = summarise(contents.inventory)
+        manifest = Manifest(
+            kind=kind,
+            size=size,
+            chunks=chunk_count(size),
+            sha256=sha256,
+            tenant=tenant_digest(tenant),
+            ttl_ms=self._terms.ttl_ms,
+            max_age_ms=self._terms.max_age_ms,
+            created_ms=await self._store.now_ms(self._spill_id),
+            results=summary.results,
+            tool=tool,
+        )
+        fields = [
+            {MANIFEST_FIELD: encode_manifest(manifest, self._spill_id, segment)}
+            for segment in range(len(self._frames_in))
+        ]
+        fields[0] |= {
+            FIELD: encode_contents(contents, self._spill_id),
+            SUMMARY_FIELD: encode_summary(summary, self._spill_id),
+        }
+        await self._store.publish(self._spill_id, self._frames_in, fields, self._terms.stored_ttl_ms)
+
+    async def undo(self, error: BaseException | None) -> None:
+        """Remove every segment. Where Redis does not let us, their TTL will."""
+        if not self._frames_in:
+            return
+        try:
+            await self._store.unlink(self._spill_id, len(self._frames_in))
+        except SpillError as failure:
+            note = f"what was stored could not be removed ({failure.code}); it expires by itself"
+            _log.warning("spill_undo_failed", extra={"code": failure.code})
+            if error is not None:
+                error.add_note(note)
+
+
+def make_envelope(ends: Ends, contents: Contents, spill_id: str, terms: Terms) -> Envelope:
+    """The envelope of a stored spill. Raises `BudgetTooSmall`."""
+    wire = terms.wire
+    binary = ends.kind == "bytes"
+    return truncated(
+        ends,
+        summarise(contents.inventory),
+        spill_id=spill_id,
+        cost=wire.payload_cost(ends.size, contents.extra_once, contents.extra_twice, binary=binary),
+        expires_in_s=terms.ttl_ms // 1000,
+        tool_name=terms.tool_name,
+        budget=terms.budget_bytes,
+        wire=wire,
+    )
+
+
+def next_batch(frames: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """The next frames, of one segment and about 1 MiB together; empty at the end."""
+    batch: list[tuple[int, bytes]] = []
+    size = 0
+    for index, frame in frames:
+        batch.append((index, frame))
+        size += len(frame) + OVERHEAD
+        if size >= BATCH_BYTES or (index + 1) % SEGMENT_CHUNKS == 0:
+            break
+    return batch
+
+
+def _starts(inventory: Inventory) -> np.typing.NDArray[np.int64]:
+    return np.fromiter((result.start for result in inventory.results), np.int64, len(inventory.results))
+
+
+def _known_to(inventory: Inventory, size: int) -> int:
+    """Up to which byte it is known where results begin: all of it, unless the inventory is cut short."""
+    if inventory.results_total is not None and len(inventory.results) == inventory.results_total:
+        return size
+    return inventory.results[-1].end if inventory.results else 0

@@ -1,0 +1,334 @@
+# Generated from spillcache/_async/cache.py by scripts/unasync.py: edit that.
+"""`SpillCache`: one verb per action. Here verbs meet the write path (`writer`) and the read path (`reader`)."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self, TypeVar
+
+from spillcache._sync.connect import connect
+from spillcache._sync.gate import compute
+from spillcache._sync.reader import Reader, Stat
+from spillcache._sync.store import SlotMoved, Store
+from spillcache._sync.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
+from spillcache.envelope import Ends, Envelope, ends_of, failed
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, KeyringInvalid, SpillError, StoreUnavailable
+from spillcache.ids import RANDOM_BYTES, new_id
+from spillcache.keyring import Keyring
+from spillcache.listing import Listing
+from spillcache.page import Page
+from spillcache.payload import to_bytes
+from spillcache.terms import Terms
+from spillcache.wire import Wire
+from spillcache.wiring.embedded import EmbeddedServer
+
+T = TypeVar("T")
+
+_log = logging.getLogger("spillcache")
+
+
+class SpillCache:
+    """Stores payloads once and serves them page by page, from any process.
+
+    ```python
+    with SpillCache.from_url("redis://localhost", keyring=Keyring.from_file("keyring.json")) as cache:
+        envelope = cache.put(payload, tool="prometheus_batch")
+        for page in cache.walk(envelope.spill_id):
+            print(page.position, page.status)
+    ```
+
+    Made by `from_url`, `embedded`, or from a redis-py client of one's own. `keyring` signs cursors and receipts and may
+    be None where only writing is done. See `Terms` for sizes and times. One cache belongs to one event loop of one
+    process. Every method raises `SpillError` and nothing else for what can go wrong outside the program.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        keyring: Keyring | None,
+        tenant: str = "default",
+        clock: Callable[[], float] = time.time,
+        random: Callable[[int], bytes] = os.urandom,
+        **terms: Any,
+    ) -> None:
+        self._terms = Terms(clock=clock, monotonic=time.monotonic, random=random, **terms)
+        self._store = store
+        self._keyring = keyring
+        self._tenant = tenant
+        self._server: EmbeddedServer | None = None
+        self._checked = False
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        keyring: Keyring | None,
+        prefix: str = "sc",
+        read_deadline_s: float = 2.0,
+        write_deadline_s: float = 10.0,
+        concurrency: int = 16,
+        wait_replicas: int = 0,
+        **options: Any,
+    ) -> Self:
+        """A cache on the Redis at `url`: `redis://`, `rediss://`, `unix://`, `redis+cluster://` or `redis+sentinel://`.
+
+        Nothing is connected yet. `options` are those of the class and of `Terms`.
+        """
+        store = Store(
+            connect(url, deadline_s=read_deadline_s),
+            prefix=prefix,
+            read_deadline_s=read_deadline_s,
+            write_deadline_s=write_deadline_s,
+            concurrency=concurrency,
+            wait_replicas=wait_replicas,
+        )
+        return cls(store, keyring=keyring, **options)
+
+    @classmethod
+    def embedded(cls, *, keyring: Keyring | None = None, **options: Any) -> Self:
+        """A cache on a Valkey of its own, which ends with this process: for tests, notebooks and single-node tools.
+
+        Without a `keyring` it makes a key that nobody else has, and says so in the log.
+        """
+        if keyring is None:
+            keyring = Keyring.from_secret(os.urandom(32), kid="embedded")
+            _log.info("embedded_key_made", extra={"meaning": "cursors are good in this process only"})
+        server = EmbeddedServer.start()
+        try:
+            cache = cls.from_url(server.url, keyring=keyring, **options)
+        except BaseException:
+            server.stop()
+            raise
+        cache._server = server
+        return cache
+
+    def put(
+        self,
+        payload: object,
+        *,
+        tool: str = "",
+        tenant: str | None = None,
+        budget: int | None = None,
+        wire: Wire | None = None,
+    ) -> Envelope:
+        """Store a payload and return the envelope to hand out in its place.
+
+        `payload` is bytes, text, a binary file or its `Path`, or anything that can be written as JSON. Raises when it
+        was not stored: `PayloadTooLarge`, a `StoreError`, `BudgetTooSmall`, `ArgumentsInvalid`.
+        """
+        if isinstance(payload, Path | io.RawIOBase | io.BufferedIOBase):
+            return self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
+        terms = self._with(budget, wire)
+        return self._put_scanned(scan_payload(to_bytes(payload), terms), terms, tool, tenant)
+
+    def offer(
+        self,
+        result: T,
+        *,
+        tool: str = "",
+        tenant: str | None = None,
+        budget: int | None = None,
+        wire: Wire | None = None,
+    ) -> T | Envelope:
+        """The result itself when it fits the budget, else an envelope: the one call for the end of a tool.
+
+        Does not raise because of the store or the size: the envelope then says `completeness: failed` and holds the
+        largest preview that fits.
+        """
+        terms = self._with(budget, wire)
+        payload = to_bytes(result)
+        if _fits(result, payload, terms):
+            return result
+        ends = _ends(payload, terms)
+        try:
+            scanned = scan_payload(payload, terms)
+            ends = scanned.ends
+            return self._put_scanned(scanned, terms, tool, tenant)
+        except BudgetTooSmall:
+            raise
+        except SpillError as error:
+            _log.warning("spill_refused", extra={"code": error.code, "tool": tool, "size": len(payload)})
+            return failed(ends, error, tool_name=terms.tool_name, budget=terms.budget_bytes, wire=terms.wire)
+
+    def writer(
+        self, *, tool: str = "", tenant: str | None = None, budget: int | None = None, wire: Wire | None = None
+    ) -> SpillWriter:
+        """A writer for a payload that does not fit in memory; see `SpillWriter`."""
+        return SpillWriter(self._store, self._new_id(), self._with(budget, wire), tool=tool, tenant=self._who(tenant))
+
+    def page(
+        self,
+        spill_id: str,
+        *,
+        cursor: str | None = None,
+        result: str | int | None = None,
+        budget: int | None = None,
+        tenant: str | None = None,
+        wire: Wire | None = None,
+    ) -> Page:
+        """The page that `cursor` asks for; without one, page 1 of the payload, or of one `result` by name or number.
+
+        A blank cursor counts as none. `budget` may differ from page to page. Raises `SpillIdMalformed`, `SpillGone`,
+        `CursorError`, `ResultNotFound`, `ResultAmbiguous`, `BudgetTooSmall`, `StoreError`.
+        """
+        return self._reader().page(spill_id, cursor, result, tenant=self._who(tenant), terms=self._with(budget, wire))
+
+    def walk(
+        self,
+        spill_id: str,
+        *,
+        cursor: str | None = None,
+        result: str | int | None = None,
+        budget: int | None = None,
+        tenant: str | None = None,
+        wire: Wire | None = None,
+    ) -> Iterator[Page]:
+        """All pages from the first (or from `cursor`) on, one after the other."""
+        page = self.page(spill_id, cursor=cursor, result=result, budget=budget, tenant=tenant, wire=wire)
+        yield page
+        while page.next_cursor is not None:
+            page = self.page(spill_id, cursor=page.next_cursor, budget=budget, tenant=tenant, wire=wire)
+            yield page
+
+    def inventory(
+        self,
+        spill_id: str,
+        *,
+        cursor: str | None = None,
+        budget: int | None = None,
+        tenant: str | None = None,
+        wire: Wire | None = None,
+    ) -> Listing:
+        """The named results: all of them, or a page of the list when a `budget` is given."""
+        return self._reader().inventory(
+            spill_id, cursor, budget, tenant=self._who(tenant), terms=self._with(None, wire)
+        )
+
+    def fetch(self, spill_id: str, *, tenant: str | None = None) -> bytes:
+        """The whole payload, for a program: its size and SHA-256 are verified. Raises `SpillGone`, `StoreError`."""
+        return b"".join([block for block in self.stream(spill_id, tenant=tenant)])
+
+    def stream(self, spill_id: str, *, tenant: str | None = None) -> Iterator[bytes]:
+        """The whole payload in blocks of about 1 MiB. Only when the iteration ends without an error was it right."""
+        for block in self._reader().stream(spill_id, tenant=self._who(tenant)):
+            yield block
+
+    def stat(self, spill_id: str, *, tenant: str | None = None) -> Stat:
+        """Size, kind, digest and lease of a spill. Does not renew the lease."""
+        return self._reader().stat(spill_id, tenant=self._who(tenant))
+
+    def delete(self, spill_id: str, *, tenant: str | None = None) -> None:
+        """Remove a spill now. Raises `SpillNotFound` when this tenant has none of that id."""
+        self._reader().delete(spill_id, tenant=self._who(tenant))
+
+    def close(self) -> None:
+        """Close the connections, and stop the embedded server if there is one."""
+        try:
+            self._store.close()
+        finally:
+            if self._server is not None:
+                self._server.stop()
+
+    def __enter__(self) -> Self:
+        """Refuse a server that is too old. One that is down is not refused: replicas must start without it."""
+        try:
+            self._check()
+        except StoreUnavailable as error:
+            _log.warning("store_unavailable_at_start", extra={"code": error.code})
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _put_scanned(self, scanned: Scanned, terms: Terms, tool: str, tenant: str | None) -> Envelope:
+        self._check()
+        try:
+            return self._attempt(scanned, terms, tool, tenant)
+        except SlotMoved:  # once more, under a fresh id: what the first attempt left in a moving slot expires by itself
+            return self._attempt(scanned, terms, tool, tenant)
+
+    def _attempt(self, scanned: Scanned, terms: Terms, tool: str, tenant: str | None) -> Envelope:
+        spill_id = self._new_id()
+        envelope = make_envelope(scanned.ends, scanned.contents, spill_id, terms)
+        write_spill(self._store, scanned, spill_id, terms, tool=tool, tenant=self._who(tenant))
+        return envelope
+
+    def _put_file(
+        self, file: Path | BinaryIO, *, tool: str, tenant: str | None, budget: int | None, wire: Wire | None
+    ) -> Envelope:
+        if isinstance(file, Path):
+            with _open(file) as opened:
+                return self._put_file(opened, tool=tool, tenant=tenant, budget=budget, wire=wire)
+        self._check()
+        with self.writer(tool=tool, tenant=tenant, budget=budget, wire=wire) as writer:
+            while block := compute(BATCH_BYTES, file.read, BATCH_BYTES):
+                writer.write(block)
+            return writer.finish()
+
+    def _check(self) -> None:
+        if not self._checked:
+            self._store.check()
+            self._checked = True
+
+    def _reader(self) -> Reader:
+        if self._keyring is None:
+            raise KeyringInvalid("reading needs a key ring: cursors are signed")
+        return Reader(self._store, self._keyring, self._terms)
+
+    def _with(self, budget: int | None, wire: Wire | None) -> Terms:
+        if budget is None and wire is None:
+            return self._terms
+        return replace(
+            self._terms,
+            budget_bytes=self._terms.budget_bytes if budget is None else budget,
+            wire=self._terms.wire if wire is None else wire,
+        )
+
+    def _who(self, tenant: str | None) -> str:
+        return self._tenant if tenant is None else tenant
+
+    def _new_id(self) -> str:
+        return new_id(self._terms.random(RANDOM_BYTES))
+
+
+def _fits(result: object, payload: bytes, terms: Terms) -> bool:
+    """Whether a result goes through untouched: measured as the wire carries it."""
+    if len(payload) > terms.budget_bytes:
+        return False
+    if isinstance(result, bytes | bytearray | memoryview):
+        return terms.wire.payload_cost(len(payload), 0, 0, binary=True) <= terms.budget_bytes
+    try:
+        text = payload.decode()
+    except UnicodeDecodeError:  # a lone surrogate: no JSON text carries it as it is
+        return False
+    return terms.wire.carried(text, is_json=not isinstance(result, str)) <= terms.budget_bytes
+
+
+def _ends(payload: bytes, terms: Terms) -> Ends:
+    """The ends of a payload that is not scanned."""
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return ends_of(payload, payload, len(payload), "bytes", *terms.preview_bytes)
+    return ends_of(payload, payload, len(payload), "text", *terms.preview_bytes)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise ArgumentsInvalid(f"the file cannot be read ({type(error).__name__})") from None

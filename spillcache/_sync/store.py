@@ -1,0 +1,262 @@
+# Generated from spillcache/_async/store.py by scripts/unasync.py: edit that.
+"""The store: the only module that speaks Redis.
+
+```
+{prefix}:{<spill id>}:<segment>     a hash with a TTL; the inner braces are the cluster's hash tag
+    0 … 255                         frames of up to 256 chunks
+    m                               the manifest, a copy in every segment; its presence is what "published" means
+    inv, meta                       segment 0 only: the inventory, and its summary
+```
+
+Every command that creates a key sets its TTL in the same MULTI, so that no kill leaves an immortal key. Foreign errors
+are translated here, outside their handlers, so that no payload byte that redis-py put into a message travels on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from redis import Redis, RedisCluster
+from redis import exceptions as theirs
+
+from spillcache._sync.gate import Gate
+from spillcache.errors import (
+    ArgumentsInvalid,
+    ServerUnsupported,
+    SpillError,
+    SpillLost,
+    StoreBusy,
+    StoreFull,
+    StoreUnavailable,
+)
+
+T = TypeVar("T")
+Client = Redis | RedisCluster
+Field = bytes | None
+
+OLDEST_SERVER = (6, 2)
+
+
+class SlotMoved(StoreUnavailable):
+    """The cluster moved the spill's slot in the middle of a write; a fresh attempt may succeed."""
+
+
+class Store:
+    """Reads and writes the fields of spills. Every method is one operation: one place at the gate, one deadline.
+
+    Raises `ServerUnsupported` for a client that decodes responses, and `ArgumentsInvalid` for a prefix with braces,
+    which would take the hash tag from the spill id.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        prefix: str = "sc",
+        read_deadline_s: float = 2.0,
+        write_deadline_s: float = 10.0,
+        concurrency: int = 16,
+        wait_replicas: int = 0,
+    ) -> None:
+        if client.get_encoder().decode_responses:
+            raise ServerUnsupported("the Redis client has decode_responses=True, which cannot carry binary values")
+        if not prefix or {"{", "}"} & set(prefix):
+            raise ArgumentsInvalid("the key prefix must not be empty or hold braces")
+        if wait_replicas and isinstance(client, RedisCluster):
+            raise ArgumentsInvalid("waiting for replicas is not available on a cluster")
+        self._client = client
+        self._prefix = prefix
+        self._read_deadline_s = read_deadline_s
+        self._write_deadline_s = write_deadline_s
+        self._wait_replicas = wait_replicas
+        self._gate = Gate(concurrency)
+
+    def key(self, spill_id: str, segment: int) -> str:
+        """The key of a segment."""
+        return f"{self._prefix}:{{{spill_id}}}:{segment}"
+
+    def read(self, spill_id: str, segment: int, fields: Sequence[str]) -> list[Field]:
+        """Fields of one segment, None for each that is not there: one HMGET."""
+        key = self.key(spill_id, segment)
+        values: list[Field] = self._read(lambda: self._client.execute_command("HMGET", key, *fields))
+        return values
+
+    def now_ms(self, spill_id: str) -> int:
+        """The time on the server that holds the spill, in Unix milliseconds."""
+        node = self._node(spill_id)
+        seconds, micros = self._read(lambda: self._client.execute_command("TIME", **node))
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def renew(self, spill_id: str, segments: int, ttl_ms: int) -> bool:
+        """Give every segment a full TTL again. False when one of them is gone."""
+        return self._read(lambda: self._renew(spill_id, range(segments), ttl_ms))
+
+    def lease_left_ms(self, spill_id: str, segments: int) -> int:
+        """The shortest remaining TTL of all segments; ≤ 0 when one is gone."""
+
+        def ask() -> int:
+            pipeline = self._client.pipeline(transaction=False)
+            for segment in range(segments):
+                pipeline.execute_command("PTTL", self.key(spill_id, segment))
+            return min(_checked(pipeline.execute(raise_on_error=False)))
+
+        return self._read(ask)
+
+    def write_frames(self, spill_id: str, segment: int, frames: Mapping[str, bytes], ttl_ms: int) -> None:
+        """Store frames of one segment, with their TTL, in one MULTI."""
+        key = self.key(spill_id, segment)
+
+        def write() -> None:
+            pipeline = self._client.pipeline(transaction=True)
+            pipeline.execute_command("HSET", key, *_flat(frames))
+            pipeline.execute_command("PEXPIRE", key, ttl_ms)
+            _checked(pipeline.execute(raise_on_error=False))
+
+        self._write(write)
+
+    def keep(self, spill_id: str, segments: Sequence[int], ttl_ms: int) -> None:
+        """Renew segments of a spill that is still being written. Raises `SpillLost`."""
+        if not self._write(lambda: self._renew(spill_id, segments, ttl_ms)):
+            raise SpillLost("a segment was evicted while the spill was being written")
+
+    def publish(
+        self, spill_id: str, chunks_in: Sequence[int], fields: Sequence[Mapping[str, bytes]], ttl_ms: int
+    ) -> None:
+        """Make the spill readable: one MULTI that adds `fields[n]` to segment n, the last segment first.
+
+        `chunks_in[n]` is how many frames were written to segment n. Raises `SpillLost` when one holds fewer: it was
+        evicted meanwhile. A MULTI that redis-py silently sent twice is told by the fields it had added itself.
+        """
+        last_first = range(len(fields) - 1, -1, -1)
+
+        def write() -> list[Any]:
+            pipeline = self._client.pipeline(transaction=not self._wait_replicas)
+            if self._wait_replicas:  # only on the connection of the write does WAIT mean anything
+                pipeline.execute_command("MULTI")
+            for segment in last_first:
+                key = self.key(spill_id, segment)
+                pipeline.execute_command("HLEN", key)
+                pipeline.execute_command("HSET", key, *_flat(fields[segment]))
+                pipeline.execute_command("PEXPIRE", key, ttl_ms)
+            if self._wait_replicas:
+                pipeline.execute_command("EXEC")
+                pipeline.execute_command("WAIT", self._wait_replicas, int(self._read_deadline_s * 500))
+            return _checked(pipeline.execute(raise_on_error=False))
+
+        replies = self._write(write)
+        if self._wait_replicas:
+            *_, replies, acknowledged = replies
+            _checked(replies)
+            if acknowledged < self._wait_replicas:
+                raise StoreUnavailable(f"{acknowledged} of {self._wait_replicas} replicas confirmed the write")
+        for segment, held in zip(last_first, replies[::3], strict=True):
+            if held not in (chunks_in[segment], chunks_in[segment] + len(fields[segment])):
+                raise SpillLost("a segment was evicted while the spill was being written")
+
+    def unlink(self, spill_id: str, segments: int) -> int:
+        """Remove the segments, each by a command of its own; returns how many there were.
+
+        Not in a MULTI, which a full Redis refuses even for deletes; not in one command, which a half-migrated slot
+        refuses.
+        """
+
+        def remove() -> int:
+            pipeline = self._client.pipeline(transaction=False)
+            for segment in range(segments):
+                pipeline.execute_command("UNLINK", self.key(spill_id, segment))
+            return sum(_checked(pipeline.execute(raise_on_error=False)))
+
+        return self._write(remove)
+
+    def server_version(self) -> tuple[int, ...] | None:
+        """The server's version, or None where the ACL does not let us ask."""
+        try:
+            info = self._read(lambda: self._client.info("server"))
+        except ServerUnsupported:
+            return None
+        if isinstance(self._client, RedisCluster):
+            info = next(iter(info.values()), {}) if "redis_version" not in info else info
+        version = str(info.get("valkey_version") or info.get("redis_version") or "")
+        return tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) or None
+
+    def check(self) -> None:
+        """Refuse a server that is too old. Raises `ServerUnsupported`, or `StoreUnavailable` when it cannot be asked."""
+        version = self.server_version()
+        if version is not None and version[:2] < OLDEST_SERVER:
+            raise ServerUnsupported(f"the server is version {'.'.join(map(str, version))}; 6.2 or newer is needed")
+
+    def close(self) -> None:
+        """Close the client's connections."""
+        self._client.close()
+
+    def _renew(self, spill_id: str, segments: Sequence[int], ttl_ms: int) -> bool:
+        pipeline = self._client.pipeline(transaction=False)
+        for segment in segments:
+            pipeline.execute_command("PEXPIRE", self.key(spill_id, segment), ttl_ms)
+        return all(_checked(pipeline.execute(raise_on_error=False)))
+
+    def _node(self, spill_id: str) -> dict[str, Any]:
+        if not isinstance(self._client, RedisCluster):
+            return {}
+        return {"target_nodes": self._client.get_node_from_key(self.key(spill_id, 0))}
+
+    def _read(self, operation: Callable[[], Awaitable[T]]) -> T:
+        return self._run(self._read_deadline_s, operation)
+
+    def _write(self, operation: Callable[[], Awaitable[T]]) -> T:
+        return self._run(self._write_deadline_s, operation)
+
+    def _run(self, deadline_s: float, operation: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return self._gate.run(deadline_s, operation)
+        except (theirs.RedisError, theirs.RedisClusterException, OSError) as error:
+            failure = translate(error)
+        raise failure  # outside the handler: `error` may quote the command, so it must not become our context
+
+
+def translate(error: Exception) -> SpillError:
+    """Our error for one of redis-py's. Its text is not carried over: it may hold keys and payload."""
+    for kinds, make in _TRANSLATIONS:
+        if isinstance(error, kinds):
+            return make()
+    # redis-py puts the failing command of a pipeline before the server's words, which begin with a code.
+    code = str(error).rpartition("caused error: ")[2].split(" ", 1)[0]
+    if code in ("MISCONF", "NOREPLICAS", "UNBLOCKED", "LOADING", "MASTERDOWN"):
+        return StoreUnavailable(f"Redis refuses the command for now ({code})")
+    if isinstance(error, theirs.ResponseError):
+        known = code if code.isascii() and code.isalpha() and code.isupper() else type(error).__name__
+        return ServerUnsupported(f"Redis refuses the command ({known})")
+    return StoreUnavailable(f"Redis cannot be used ({type(error).__name__})")
+
+
+_TRANSLATIONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Callable[[], SpillError]], ...] = (
+    (theirs.OutOfMemoryError, lambda: StoreFull("Redis is out of memory and may not evict")),
+    (theirs.ReadOnlyError, lambda: StoreUnavailable("Redis is read-only here: this is a replica, or a failover runs")),
+    (
+        (theirs.NoPermissionError, theirs.AuthenticationWrongNumberOfArgsError),
+        lambda: ServerUnsupported("Redis does not permit a command that is needed; see the documented ACL"),
+    ),
+    (
+        (theirs.AuthenticationError, theirs.AuthorizationError),
+        lambda: StoreUnavailable("Redis does not accept the credentials"),
+    ),
+    (
+        (theirs.AskError, theirs.TryAgainError, theirs.ClusterError),
+        lambda: SlotMoved("the cluster is moving the spill's slot, or part of it is down"),
+    ),
+    (theirs.MaxConnectionsError, lambda: StoreBusy("all connections to Redis are in use")),
+    (theirs.TimeoutError, lambda: StoreUnavailable("Redis did not answer in time")),
+    (theirs.ConnectionError, lambda: StoreUnavailable("Redis cannot be reached")),
+)
+
+
+def _checked(replies: list[Any]) -> list[Any]:
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply from None
+    return replies
+
+
+def _flat(fields: Mapping[str, bytes]) -> list[str | bytes]:
+    return [part for field in fields.items() for part in field]

@@ -1,0 +1,125 @@
+"""Cursors: signed statements that say all a replica needs to serve the next page.
+
+```
+byte 0        version (high 4 bits), kind (low 4 bits)
+byte 1        tag of the key that signed
+bytes 2-6     position: the first byte (or, for an inventory, the first entry) not yet served
+bytes 7-10    lease stamp: when the lease was last renewed, seconds since 2026-01-01 UTC
+bytes 11-14   walk number, made on page 1
+bytes 15-19   start of the walk  ┐ only in a walk inside a result
+bytes 20-24   end of the walk    ┘ or begun elsewhere;
+bytes 25-26   zero                 zero bytes, so that both lengths are multiples of three
+last 15       HMAC-SHA-256, cut to 120 bits, over all before it, the spill id and the length-prefixed tenant
+```
+
+30 or 42 bytes are 40 or 56 characters of base64url, with no spare bits, so that each cursor has one spelling only.
+A cursor of kind `WALK` at position p is signed only by whoever served byte p-1 to the holder of a cursor before it, so
+it proves that [0, p) was served in one chain. The budget is not bound: a reader may change it midway.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from spillcache.errors import CursorKeyUnknown, CursorMalformed, CursorRejected, CursorVersionUnsupported
+from spillcache.ids import trim
+
+if TYPE_CHECKING:
+    from spillcache.keyring import Keyring
+
+VERSION = 1
+MAC_BYTES = 15
+MAX_CHARACTERS = 56
+MAX_POSITION = (1 << 40) - 1  # 1 TiB in the five bytes of a position
+LEASE_EPOCH = 1_767_225_600  # 2026-01-01T00:00:00Z in Unix seconds; four bytes reach to the year 2162
+
+_SHORT = struct.Struct(">BB5sII")
+_LONG = struct.Struct(">5s5s2s")
+_URL_SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+class Kind(IntEnum):
+    """What the cursor continues."""
+
+    WALK = 0  # the whole payload, from page 1
+    RESULT = 1  # one named result, from its first byte
+    PART = 2  # a part of the payload that was begun elsewhere
+    INVENTORY = 3  # the list of results; position counts entries
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """What a cursor says. `start` and `end` bound the walk in bytes; both are 0 for kinds WALK and INVENTORY."""
+
+    kind: Kind
+    position: int
+    stamp: int
+    walk: int
+    start: int = 0
+    end: int = 0
+
+
+def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) -> str:
+    """Sign a cursor: 40 characters, or 56 for kinds RESULT and PART."""
+    tag, key = keyring.signing_key("cursor")
+    body = _SHORT.pack(
+        VERSION << 4 | cursor.kind, tag[0], cursor.position.to_bytes(5), cursor.stamp - LEASE_EPOCH, cursor.walk
+    )
+    if cursor.kind in (Kind.RESULT, Kind.PART):
+        body += _LONG.pack(cursor.start.to_bytes(5), cursor.end.to_bytes(5), bytes(2))
+    return base64.urlsafe_b64encode(body + _mac(key, body, spill_id, tenant)).decode()
+
+
+def decode_cursor(text: str, keyring: Keyring, spill_id: str, tenant: str) -> Cursor:
+    """Verify a cursor against the spill and tenant it is presented for, then read it.
+
+    Raises `CursorMalformed`, `CursorVersionUnsupported`, `CursorKeyUnknown` or `CursorRejected`.
+    """
+    raw = _raw(text)
+    if raw[0] >> 4 != VERSION:
+        raise CursorVersionUnsupported(f"the cursor has format {raw[0] >> 4}; this process reads format {VERSION}")
+    body, mac = raw[:-MAC_BYTES], raw[-MAC_BYTES:]
+    keys = keyring.verifying_keys(raw[1:2], "cursor")
+    if not keys:
+        raise CursorKeyUnknown("the cursor was signed with a key that this process does not hold")
+    if not any(hmac.compare_digest(_mac(key, body, spill_id, tenant), mac) for key in keys):
+        raise CursorRejected("the cursor was altered, or was made for another spill")
+    return _read(body)
+
+
+def _raw(text: str) -> bytes:
+    trimmed = trim(text).encode("utf-8", "surrogatepass")
+    if len(trimmed) not in (40, MAX_CHARACTERS) or not _URL_SAFE.issuperset(trimmed):
+        raise CursorMalformed("this is not a cursor: it must be next_cursor of the previous page, copied exactly")
+    try:
+        return base64.b64decode(trimmed, altchars=b"-_", validate=True)
+    except binascii.Error:
+        raise CursorMalformed("this is not a cursor") from None
+
+
+def _read(body: bytes) -> Cursor:
+    # The signature holds, so whatever is odd here was signed by a newer release.
+    head, _, position, stamp, walk = _SHORT.unpack_from(body)
+    try:
+        kind = Kind(head & 15)
+    except ValueError:
+        raise CursorVersionUnsupported("the cursor continues something that this release does not know") from None
+    long = kind in (Kind.RESULT, Kind.PART)
+    if len(body) != _SHORT.size + long * _LONG.size:
+        raise CursorVersionUnsupported("the cursor has a length that this release does not know")
+    start, end, spare = _LONG.unpack_from(body, _SHORT.size) if long else (b"", b"", b"\0\0")
+    if any(spare):
+        raise CursorVersionUnsupported("the cursor says more than this release knows")
+    return Cursor(kind, int.from_bytes(position), stamp + LEASE_EPOCH, walk, int.from_bytes(start), int.from_bytes(end))
+
+
+def _mac(key: bytes, body: bytes, spill_id: str, tenant: str) -> bytes:
+    who = tenant.encode("utf-8", "surrogatepass")
+    message = b"%b%b%b%b" % (body, spill_id.encode(), len(who).to_bytes(4), who)
+    return hmac.digest(key, message, "sha256")[:MAC_BYTES]

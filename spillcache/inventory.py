@@ -1,0 +1,170 @@
+"""The inventory as it is stored, summed up and searched. What finds the results in a payload is `scan`.
+
+Names come from payloads, so from strangers: what is shown of them is bounded and free of control characters. A name is
+found by what was shown, so a reader can pass it back as it saw it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import zstandard
+
+from spillcache.digest import seal, unseal
+from spillcache.errors import ResultAmbiguous, ResultNotFound, SpillCorrupt
+from spillcache.scan import Inventory, Result
+
+FIELD = "inv"
+SUMMARY_FIELD = "meta"
+MAX_NAME_CHARACTERS = 80
+MAX_SUMMARY_NAMES = 64
+
+_UNSHOWABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]+")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What page 1 and the envelope tell of the results. `results` is their number, None where it is not known."""
+
+    results: int | None
+    names: tuple[str, ...]
+    partial: tuple[str, ...]
+    strict: bool
+    duplicate_keys: int
+
+    def as_dict(self, names: int | None = None) -> dict[str, Any]:
+        """The contract's `inventory` with at most `names` names; what does not apply is absent."""
+        shown = self.names if names is None else self.names[:names]
+        answer: dict[str, Any] = {}
+        if self.results is not None:
+            answer["results"] = self.results
+        if shown:
+            answer["result_names"] = list(shown)
+        if self.results is not None and self.results > len(shown):
+            answer["names_omitted"] = self.results - len(shown)
+        if self.partial:
+            answer["partial"] = list(self.partial)
+        if not self.strict:
+            answer["strict_json"] = False
+        if self.duplicate_keys:
+            answer["duplicate_keys"] = self.duplicate_keys
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The inventory as stored, with what escaping adds to the whole payload once and twice, for page estimates."""
+
+    inventory: Inventory
+    extra_once: int
+    extra_twice: int
+
+
+def summarise(inventory: Inventory) -> Summary:
+    """The short form of an inventory."""
+    names = tuple(shown_name(result.name) for result in inventory.results[:MAX_SUMMARY_NAMES])
+    return Summary(inventory.results_total, names, inventory.partial, inventory.strict, inventory.duplicate_keys)
+
+
+def shown_name(name: str) -> str:
+    """A name fit to be shown: one line, at most 80 characters, no control or direction characters."""
+    clean = _UNSHOWABLE.sub(" ", unicodedata.normalize("NFC", _LONE_SURROGATE.sub("\ufffd", name))).strip()
+    return clean if len(clean) <= MAX_NAME_CHARACTERS else clean[: MAX_NAME_CHARACTERS - 1] + "…"
+
+
+def find_result(inventory: Inventory, wanted: str | int) -> int:
+    """The place (from 0) of the result that a reader named, or numbered from 1.
+
+    Raises `ResultNotFound` with the nearest names, or `ResultAmbiguous` with the numbers to choose from.
+    """
+    if isinstance(wanted, str):
+        matches = _by_name(inventory.results, wanted)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise _ambiguous(matches)
+        if not wanted.strip().isdecimal() or not wanted.strip().isascii():
+            raise _unknown_name(inventory.results, wanted)
+        wanted = int(wanted.strip()[:12])
+    if 1 <= wanted <= len(inventory.results):
+        return wanted - 1
+    raise ResultNotFound(f"there is no result {wanted}: they are numbered 1 to {len(inventory.results)}")
+
+
+def _by_name(results: Sequence[Result], wanted: str) -> list[int]:
+    exact = [place for place, result in enumerate(results) if result.name == wanted]
+    shown = shown_name(wanted)
+    return exact or [place for place, result in enumerate(results) if shown_name(result.name) == shown]
+
+
+def _ambiguous(matches: list[int]) -> ResultAmbiguous:
+    numbers = [place + 1 for place in matches]
+    listed = ", ".join(map(str, numbers[:20])) + (" and more" if len(numbers) > 20 else "")
+    return ResultAmbiguous(
+        f"{len(numbers)} results bear that name: numbers {listed}",
+        indices=numbers,
+        next_step=f"Call again with result set to one of these numbers: {listed}.",
+    )
+
+
+def _unknown_name(results: Sequence[Result], wanted: str) -> ResultNotFound:
+    names = [shown_name(result.name) for result in results]
+    # Comparing takes 0.1 ms a name; beyond the first ones the inventory is the better help.
+    nearest = difflib.get_close_matches(shown_name(wanted), names[:500], n=5, cutoff=0.3)
+    hint = "; nearest: " + ", ".join(f'"{name}"' for name in nearest) if nearest else ""
+    return ResultNotFound(f"no result of that name among {len(names)}{hint}", nearest=nearest)
+
+
+def encode_contents(contents: Contents, spill_id: str) -> bytes:
+    """The bytes of field `inv` of segment 0."""
+    inventory = contents.inventory
+    rows = [
+        [_sayable(r.name), _sayable(r.path), r.start, r.end, r.type, r.series, r.points, r.approximate]
+        for r in inventory.results
+    ]
+    head = [
+        inventory.results_total,
+        _sayable(inventory.path),
+        inventory.partial,
+        inventory.strict,
+        inventory.duplicate_keys,
+    ]
+    body = orjson.dumps([head, [contents.extra_once, contents.extra_twice], rows])
+    return seal(spill_id, 0, FIELD, zstandard.compress(body, 3))
+
+
+def decode_contents(stored: bytes, spill_id: str) -> Contents:
+    """Read field `inv`. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
+    try:
+        body = orjson.loads(zstandard.decompress(unseal(spill_id, 0, FIELD, stored)))
+        (total, path, partial, strict, duplicates), (once, twice), rows = body
+        results = tuple(Result(*row) for row in rows)
+        return Contents(Inventory(results, total, path, tuple(partial), strict, duplicates), once, twice)
+    except (zstandard.ZstdError, ValueError, TypeError):
+        raise SpillCorrupt("the inventory does not have its form") from None
+
+
+def encode_summary(summary: Summary, spill_id: str) -> bytes:
+    """The bytes of field `meta` of segment 0."""
+    body = [summary.results, summary.names, summary.partial, summary.strict, summary.duplicate_keys]
+    return seal(spill_id, 0, SUMMARY_FIELD, orjson.dumps(body))
+
+
+def decode_summary(stored: bytes, spill_id: str) -> Summary:
+    """Read field `meta`. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
+    try:
+        results, names, partial, strict, duplicates = orjson.loads(unseal(spill_id, 0, SUMMARY_FIELD, stored))
+        return Summary(results, tuple(names), tuple(partial), strict, duplicates)
+    except (ValueError, TypeError):
+        raise SpillCorrupt("the summary does not have its form") from None
+
+
+def _sayable(text: str) -> str:
+    return _LONE_SURROGATE.sub("\ufffd", text)

@@ -1,0 +1,154 @@
+"""The key ring: which secrets sign, which ones still verify, and a subkey for each purpose.
+
+A ring is one JSON file, `{"sign": "2026-11", "keys": {"2026-11": "<base64, 32 bytes or more>"}}`. `sign` names the key
+that signs; every key verifies. To rotate: add the new key everywhere, then name it in `sign`, wait for the maximum age
+of a spill, remove the old one. Nothing here makes a key by itself: replicas that each made their own would reject one
+another's cursors.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from spillcache.errors import KeyringInvalid
+
+MIN_KEY_BYTES = 32  # RFC 2104: keys shorter than the hash's output weaken it
+TAG_BYTES = 1
+
+
+class Keyring:
+    """Named signing keys, one of which signs. Immutable but for `reload`, which a ring read from a file offers.
+
+    `keys` maps a key id (1–32 printable ASCII characters) to a secret of at least 32 bytes. Raises `KeyringInvalid`.
+    """
+
+    def __init__(
+        self,
+        keys: Mapping[str, bytes],
+        *,
+        sign: str,
+        source: Callable[[], tuple[Mapping[str, bytes], str]] | None = None,
+    ) -> None:
+        self._source = source
+        self._install(keys, sign)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Keyring:
+        """Read a ring from a JSON file. It is read again when a cursor bears a key tag that the ring does not know."""
+        file = Path(path)
+
+        def read() -> tuple[Mapping[str, bytes], str]:
+            try:
+                text = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise KeyringInvalid(f"the key ring file cannot be read ({type(error).__name__})") from None
+            return parse_ring(text)
+
+        keys, sign = read()
+        return cls(keys, sign=sign, source=read)
+
+    @classmethod
+    def from_json(cls, text: str) -> Keyring:
+        """Read a ring from the same JSON as text, for instance out of an environment variable."""
+        keys, sign = parse_ring(text)
+        return cls(keys, sign=sign)
+
+    @classmethod
+    def from_secret(cls, secret: bytes, *, kid: str = "default") -> Keyring:
+        """A ring of one key, for tests and for programs that manage their secret themselves."""
+        return cls({kid: secret}, sign=kid)
+
+    @property
+    def sign_kid(self) -> str:
+        """The id of the key that signs now."""
+        return self._sign
+
+    @property
+    def kids(self) -> tuple[str, ...]:
+        """The ids of all keys, in the order of the ring."""
+        return tuple(self._keys)
+
+    def signing_key(self, purpose: str) -> tuple[bytes, bytes]:
+        """The tag and subkey that sign for `purpose` ("cursor", "receipt")."""
+        return key_tag(self._sign), self._subkey(self._sign, purpose)
+
+    def verifying_keys(self, tag: bytes, purpose: str) -> list[bytes]:
+        """The subkeys that may have signed under `tag`; none when even reading the file again does not know it."""
+        kids = self._by_tag.get(tag)
+        if kids is None and self.reload():
+            kids = self._by_tag.get(tag)
+        return [self._subkey(kid, purpose) for kid in kids or ()]
+
+    def reload(self) -> bool:
+        """Read the ring's file again. A ring without a file, or whose file is unreadable now, stays as it is.
+
+        Returns whether the ring was read. A broken file must not take down replicas that hold a good ring.
+        """
+        if self._source is None:
+            return False
+        try:
+            keys, sign = self._source()
+        except KeyringInvalid:
+            return False
+        self._install(keys, sign)
+        return True
+
+    def _install(self, keys: Mapping[str, bytes], sign: str) -> None:
+        if sign not in keys:
+            raise KeyringInvalid("the key that `sign` names is not among `keys`")
+        for kid, secret in keys.items():
+            if not (1 <= len(kid) <= 32 and kid.isascii() and kid.isprintable()):
+                raise KeyringInvalid("a key id must have 1 to 32 printable ASCII characters")
+            if len(secret) < MIN_KEY_BYTES:
+                raise KeyringInvalid(f"key {kid!r} has {len(secret)} bytes; at least {MIN_KEY_BYTES} are needed")
+        by_tag: dict[bytes, list[str]] = {}
+        for kid in keys:
+            by_tag.setdefault(key_tag(kid), []).append(kid)
+        self._keys = dict(keys)
+        self._by_tag = by_tag
+        self._sign = sign
+        self._subkeys: dict[tuple[str, str], bytes] = {}
+
+    def _subkey(self, kid: str, purpose: str) -> bytes:
+        subkey = self._subkeys.get((kid, purpose))
+        if subkey is None:
+            subkey = self._subkeys[kid, purpose] = hkdf_sha256(self._keys[kid], f"spillcache/1/{purpose}".encode())
+        return subkey
+
+    def __repr__(self) -> str:
+        return f"Keyring(kids={self.kids!r}, sign={self._sign!r})"
+
+
+def parse_ring(text: str) -> tuple[dict[str, bytes], str]:
+    """Parse a ring's JSON into keys and the name of the signing one. Raises `KeyringInvalid`."""
+    try:
+        ring = json.loads(text)
+        sign, keys = ring["sign"], ring["keys"]
+        if not isinstance(sign, str) or not isinstance(keys, dict):
+            raise TypeError
+        return {kid: base64.b64decode("".join(secret.split()), validate=True) for kid, secret in keys.items()}, sign
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+        raise KeyringInvalid('a key ring is JSON of the form {"sign": "id", "keys": {"id": "<base64>"}}') from None
+
+
+def format_ring(keys: Mapping[str, bytes], sign: str) -> str:
+    """The JSON text of a ring, as `parse_ring` reads it."""
+    encoded = {kid: base64.b64encode(secret).decode() for kid, secret in keys.items()}
+    return json.dumps({"sign": sign, "keys": encoded}, indent=2) + "\n"
+
+
+def key_tag(kid: str) -> bytes:
+    """One byte that tells a cursor's key among the few of a ring. Two ids may share it: then both are tried."""
+    return hashlib.sha256(kid.encode()).digest()[:TAG_BYTES]
+
+
+def hkdf_sha256(secret: bytes, info: bytes) -> bytes:
+    """HKDF-SHA-256 (RFC 5869) with no salt and one block, 32 bytes, of output."""
+    extracted = hmac.digest(bytes(32), secret, "sha256")
+    return hmac.digest(extracted, info + b"\x01", "sha256")

@@ -1,0 +1,283 @@
+"""Pages: where one ends, what it says of itself, and how it shrinks to what was really delivered."""
+
+from __future__ import annotations
+
+import base64
+import functools
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from spillcache.cursor import MAX_CHARACTERS, MAX_POSITION, Cursor, Kind
+from spillcache.edges import LONGEST_UNIT, floor_edge
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
+from spillcache.frame import Chunk, results_at
+from spillcache.manifest import Manifest
+from spillcache.receipt import CHARACTERS as RECEIPT_CHARACTERS
+from spillcache.scan import Kind as PayloadKind
+from spillcache.wire import Wire
+
+Status = Literal["COMPLETE", "PARTIAL", "FAILED"]
+ChunkKind = Literal["json", "json_part", "ndjson", "csv", "text", "base64"]
+
+#: The least room for a chunk, in bytes per copy. The longest unit that cannot be cut, an escaped surrogate pair, takes
+#: 18 bytes when escaped twice; below a few of those a page is all envelope.
+MIN_ROOM = 64
+
+#: A page looks for a shallow edge to end at in this last share of its room: ending earlier reads better, but costs pages.
+_TAIL_SHARE = 1 / 8
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer of a walk.
+
+    `start` and `end` are byte offsets in the payload, `size` is the payload's. `chunk` is text, or base64 for binary
+    data. `results` are the first and last result (numbered from 1) that the page shows, and `results_total` all there
+    are. `unread` lists byte ranges that this walk did not serve.
+    """
+
+    spill_id: str
+    start: int
+    end: int
+    size: int
+    chunk_kind: ChunkKind
+    chunk: str
+    status: Status
+    next_cursor: str | None = None
+    receipt: str | None = None
+    result_status: Status | None = None
+    unread: tuple[tuple[int, int], ...] = ()
+    results: tuple[int, int] | None = None
+    results_total: int | None = None
+    inventory: Mapping[str, Any] | None = None
+    _sign: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def position(self) -> str:
+        """`start-end/size`, and which results that is: `14980-22400/343790 result 2/12`."""
+        where = f"{self.start}-{self.end}/{self.size}"
+        if self.results is None or not self.results_total or not self.results[1]:
+            return where
+        first, last = max(1, self.results[0]), self.results[1]
+        numbers = f"result {first}" if first == last else f"results {first}-{last}"
+        return f"{where} {numbers}/{self.results_total}"
+
+    @property
+    def data(self) -> bytes:
+        """The payload's bytes that this page holds."""
+        return base64.b64decode(self.chunk) if self.chunk_kind == "base64" else self.chunk.encode()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as it is sent: what explains first, then the chunk, then what a cut tail would take away."""
+        answer: dict[str, Any] = {"position": self.position}
+        if self.inventory is not None:
+            answer["inventory"] = dict(self.inventory)
+        answer |= {"chunk_kind": self.chunk_kind, "chunk": self.chunk, "status": self.status}
+        if self.result_status is not None:
+            answer["result_status"] = self.result_status
+        if self.unread:
+            answer["unread"] = [list(span) for span in self.unread]
+        if self.next_cursor is not None:
+            answer["next_cursor"] = self.next_cursor
+        if self.receipt is not None:
+            answer["receipt"] = self.receipt
+        return answer
+
+    def shrink(self, delivered: str) -> Page:
+        """The page that was really delivered, when a host cut its chunk to `delivered`.
+
+        `delivered` must be a prefix of `chunk`. It is rounded down to a safe edge and the cursor is signed anew for
+        the byte after it, so that nothing undelivered is skipped. Raises `ArgumentsInvalid`.
+        """
+        if delivered == self.chunk:
+            return self
+        # A host that counts UTF-16 units may have left half of a pair.
+        delivered = delivered.rstrip("".join(map(chr, range(0xD800, 0xDC00)))) if delivered else delivered
+        if not self.chunk.startswith(delivered) or self._sign is None:
+            raise ArgumentsInvalid("what was delivered is not the beginning of this page's chunk")
+        kept = self._kept(delivered)
+        return replace(
+            self,
+            end=self.start + kept,
+            chunk=_text(self.data[:kept], self.chunk_kind),
+            chunk_kind="json_part" if self.chunk_kind == "json" else self.chunk_kind,
+            status="PARTIAL",
+            next_cursor=self._sign(self.start + kept),
+            receipt=None,
+            result_status=None,
+            unread=(),
+            results=None,
+        )
+
+    def _kept(self, delivered: str) -> int:
+        if self.chunk_kind == "base64":
+            return len(delivered) // 4 * 3
+        return floor_edge(self.data, len(delivered.encode()))
+
+
+@functools.lru_cache(maxsize=256)
+def reserve(wire: Wire) -> int:
+    """Bytes of a page beside its chunk, at the most: a constant, so that where a page ends does not depend on digits."""
+    widest = Page(
+        spill_id="",
+        start=MAX_POSITION,
+        end=MAX_POSITION,
+        size=MAX_POSITION,
+        chunk_kind="json_part",
+        chunk="",
+        status="COMPLETE",
+        results=(10**10, 10**10 + 1),
+        results_total=10**10,
+    )
+    endings: tuple[Page, ...] = (
+        replace(widest, next_cursor="x" * MAX_CHARACTERS),
+        replace(widest, receipt="x" * RECEIPT_CHARACTERS),
+        replace(widest, result_status="COMPLETE"),
+        replace(widest, unread=((MAX_POSITION, MAX_POSITION),) * 2),
+    )
+    return max(wire.size(page.as_dict()) for page in endings)
+
+
+def room_for_chunk(budget: int, wire: Wire, beside: int = 0) -> int:
+    """Bytes that a chunk may take on the wire, all copies together, when `beside` more are spoken for.
+
+    Raises `BudgetTooSmall`, which carries the smallest budget that works.
+    """
+    room = budget - reserve(wire) - beside
+    least = MIN_ROOM * len(wire.copies)
+    if room < least:
+        raise BudgetTooSmall(f"a page cannot be made within {budget} bytes", minimum=reserve(wire) + beside + least)
+    return room
+
+
+def reach(room: int, wire: Wire) -> int:
+    """How many bytes from where a page begins may matter to where it ends."""
+    return room // len(wire.copies) + LONGEST_UNIT
+
+
+def make_page(
+    window: Chunk,
+    window_start: int,
+    manifest: Manifest,
+    state: Cursor,
+    room: int,
+    wire: Wire,
+    *,
+    spill_id: str,
+    inventory: Mapping[str, Any] | None,
+    sign: Callable[[int], str],
+    certify: Callable[[], str],
+) -> Page:
+    """Cut the page that begins at the cursor's position out of a window of the payload, and say what it is.
+
+    COMPLETE is said only at the end of a walk of the whole payload: its cursor proves that all before was served.
+    """
+    bounded = state.kind in (Kind.RESULT, Kind.PART)
+    scope_end = state.end if bounded else manifest.size
+    begin = state.position - window_start
+    limit = min(scope_end - window_start, len(window.text))
+    end = cut(window, begin, limit, room, wire, manifest.kind)
+    position, stop = state.position, window_start + end
+    kind = chunk_kind_of(manifest.kind, whole=position == 0 and stop == manifest.size)
+    last = stop == scope_end
+    complete = last and not bounded
+    return Page(
+        spill_id=spill_id,
+        start=position,
+        end=stop,
+        size=manifest.size,
+        chunk_kind=kind,
+        chunk=_text(window.text[begin:end], kind),
+        status="COMPLETE" if complete else "PARTIAL",
+        next_cursor=None if last else sign(stop),
+        receipt=certify() if complete else None,
+        result_status="COMPLETE" if last and state.kind is Kind.RESULT else None,
+        unread=_unread(state, manifest.size) if last and state.kind is Kind.PART else (),
+        results=results_at(window, begin, max(begin, end - 1)),
+        results_total=manifest.results,
+        inventory=inventory,
+        _sign=sign,
+    )
+
+
+def _unread(state: Cursor, size: int) -> tuple[tuple[int, int], ...]:
+    outside = ((0, state.start), (state.end, size))
+    return tuple(span for span in outside if span[0] < span[1])
+
+
+def cut(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire, kind: PayloadKind) -> int:
+    """Where a page that begins at `begin` ends: > `begin` (unless there is nothing), ≤ `limit`; offsets in `chunk`.
+
+    The page's text takes at most `room` bytes on the wire. It ends at the limit if that fits, else at the shallowest
+    recorded edge in the last eighth of the room, else at the last recorded edge, else at the last safe edge that fits.
+    """
+    if kind == "bytes":
+        return min(limit, begin + room // len(wire.copies) // 4 * 3)
+    ends, fits = chunk.ends, []
+    at, spent = begin, 0
+    index = bisect_right(ends, begin)
+    recorded = index > 0 and ends[index - 1] == begin
+    while index < len(ends) and ends[index] <= limit:
+        end = ends[index]
+        spent += _slab_cost(chunk, index, at, wire) if recorded else _measured(chunk, at, end, wire)
+        if spent > room:
+            break
+        fits.append((end, spent, chunk.depths[index]))
+        at, recorded, index = end, True, index + 1
+    else:
+        if at == limit or spent + _measured(chunk, at, limit, wire) <= room:
+            return limit
+    if not fits:
+        most = min(limit - begin, room)
+        return begin + _hard_cut(chunk.text[begin : begin + most + LONGEST_UNIT], most, room, wire)
+    return _best(fits, room)
+
+
+def prefix_within(text: bytes, room: int, wire: Wire, most: int) -> int:
+    """How many bytes of `text`, at most `most`, cost at most `room` on the wire and end at a safe edge.
+
+    `text` begins at a safe edge and goes on past `most` if the payload does.
+    """
+    return _hard_cut(text, max(0, min(len(text), most, room)), room, wire)
+
+
+def _best(fits: list[tuple[int, int, int]], room: int) -> int:
+    tail = [fit for fit in fits if fit[1] >= (1 - _TAIL_SHARE) * room] or fits[-1:]
+    best = min(tail, key=lambda fit: (fit[2], -fit[0]))
+    return best[0]
+
+
+def _slab_cost(chunk: Chunk, index: int, begin: int, wire: Wire) -> int:
+    length = chunk.ends[index] - begin
+    if wire.ascii_only:
+        return _measured(chunk, begin, chunk.ends[index], wire)
+    return sum(length + (chunk.once[index] if times == 1 else chunk.twice[index]) for times in wire.copies)
+
+
+def _measured(chunk: Chunk, begin: int, end: int, wire: Wire) -> int:
+    return wire.cost(chunk.text[begin:end].decode()) if end > begin else 0
+
+
+def _hard_cut(text: bytes, most: int, room: int, wire: Wire) -> int:
+    """The largest safe edge ≤ `most` whose text costs at most `room`; `text` goes on past `most` if the payload does."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if wire.cost(text[: floor_edge(text, middle)].decode()) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return floor_edge(text, low)
+
+
+def chunk_kind_of(kind: PayloadKind, *, whole: bool) -> ChunkKind:
+    """The `chunk_kind` of a page; `whole` when the page holds all of the payload."""
+    if kind == "json":
+        return "json" if whole else "json_part"
+    return "base64" if kind == "bytes" else kind
+
+
+def _text(raw: bytes, kind: ChunkKind) -> str:
+    return base64.b64encode(raw).decode() if kind == "base64" else raw.decode()

@@ -1,0 +1,59 @@
+"""What a tool returned, as the bytes to store: exactly what would have been sent, nothing repaired."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+from spillcache.errors import ArgumentsInvalid
+
+_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+
+
+def to_bytes(value: object) -> bytes:
+    """The payload of a tool's result: bytes as they are, text as UTF-8, anything else as JSON.
+
+    Lone surrogates in text are kept in their three-byte form, so that the text comes back as it was. NaN and infinities
+    stay NaN and Infinity. Raises `ArgumentsInvalid` for what JSON cannot hold.
+    """
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    return to_json(value)
+
+
+def to_json(value: object) -> bytes:
+    """JSON text of a value, without loss.
+
+    orjson writes NaN and infinities as null, which would turn "not a number" into "no data". So where a null appears in
+    its output, and where it refuses (integers over 64 bits, lone surrogates), the slower standard library writes it.
+    """
+    try:
+        text = orjson.dumps(value, option=_OPTIONS)
+    except TypeError:  # orjson's errors are all of this type
+        return _faithful(value)
+    return text if b"null" not in text else _faithful(value)
+
+
+def _faithful(value: object) -> bytes:
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_as_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentsInvalid(f"the result cannot be written as JSON ({type(error).__name__})") from None
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # a lone surrogate: JSON can say it as an escape
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=_as_plain).encode()
+
+
+def _as_plain(value: object) -> Any:
+    """Dataclasses, datetimes, UUIDs, arrays: one level as orjson sees them."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    return orjson.loads(orjson.dumps(value, option=_OPTIONS))
