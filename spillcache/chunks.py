@@ -38,7 +38,7 @@ class Chunker:
     def feed(self, block: bytes | memoryview, slabs: SlabTable, settled: int) -> Iterator[tuple[int, bytes]]:
         """Take a block and the slabs that are now settled, up to byte `settled`; yield the frames that are complete."""
         if len(block):
-            self._text = memoryview(block) if not len(self._text) else memoryview(b"%b%b" % (self._text, block))
+            self._text = memoryview(block) if not len(self._text) else memoryview(b"".join((self._text, block)))
         self._slabs, self._settled = SlabTable.concatenate([self._slabs, slabs]), settled
         while self._ready():
             yield self._next(CHUNK_BYTES)

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from spillcache.cut import MIN_ROOM, prefix_within
 from spillcache.edges import LONGEST_UNIT
 from spillcache.errors import BudgetTooSmall, SpillError
 from spillcache.inventory import Summary
-from spillcache.page import MIN_ROOM, prefix_within, reserve
+from spillcache.page import reserve
 from spillcache.scan import Kind
 from spillcache.wire import Wire
 
@@ -49,6 +50,7 @@ class Envelope:
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as it is sent. Fields that do not apply are absent."""
+        answer: dict[str, Any]
         if self.completeness == "failed":
             answer = {"completeness": "failed", "code": self.code, "hint": self.hint}
             answer |= {"size_bytes": self.size_bytes, "kind": self.kind}

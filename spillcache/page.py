@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import functools
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from spillcache.cursor import MAX_CHARACTERS, MAX_POSITION, Cursor, Kind
-from spillcache.edges import LONGEST_UNIT, floor_edge
+from spillcache.cut import MIN_ROOM, cut
+from spillcache.edges import floor_edge
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
 from spillcache.frame import Chunk, results_at
 from spillcache.manifest import Manifest
@@ -20,13 +20,6 @@ from spillcache.wire import Wire
 
 Status = Literal["COMPLETE", "PARTIAL", "FAILED"]
 ChunkKind = Literal["json", "json_part", "ndjson", "csv", "text", "base64"]
-
-#: The least room for a chunk, in bytes per copy. The longest unit that cannot be cut, an escaped surrogate pair, takes
-#: 18 bytes when escaped twice; below a few of those a page is all envelope.
-MIN_ROOM = 64
-
-#: A page looks for a shallow edge to end at in this last share of its room: ending earlier reads better, but costs pages.
-_TAIL_SHARE = 1 / 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +112,7 @@ class Page:
 
 @functools.lru_cache(maxsize=256)
 def reserve(wire: Wire) -> int:
-    """Bytes of a page beside its chunk, at the most: a constant, so that where a page ends does not depend on digits."""
+    """Bytes of a page beside its chunk, at the most: a constant, so that cuts do not depend on digits."""
     widest = Page(
         spill_id="",
         start=MAX_POSITION,
@@ -150,11 +143,6 @@ def room_for_chunk(budget: int, wire: Wire, beside: int = 0) -> int:
     if room < least:
         raise BudgetTooSmall(f"a page cannot be made within {budget} bytes", minimum=reserve(wire) + beside + least)
     return room
-
-
-def reach(room: int, wire: Wire) -> int:
-    """How many bytes from where a page begins may matter to where it ends."""
-    return room // len(wire.copies) + LONGEST_UNIT
 
 
 def make_page(
@@ -205,71 +193,6 @@ def make_page(
 def _unread(state: Cursor, size: int) -> tuple[tuple[int, int], ...]:
     outside = ((0, state.start), (state.end, size))
     return tuple(span for span in outside if span[0] < span[1])
-
-
-def cut(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire, kind: PayloadKind) -> int:
-    """Where a page that begins at `begin` ends: > `begin` (unless there is nothing), ≤ `limit`; offsets in `chunk`.
-
-    The page's text takes at most `room` bytes on the wire. It ends at the limit if that fits, else at the shallowest
-    recorded edge in the last eighth of the room, else at the last recorded edge, else at the last safe edge that fits.
-    """
-    if kind == "bytes":
-        return min(limit, begin + room // len(wire.copies) // 4 * 3)
-    ends, fits = chunk.ends, []
-    at, spent = begin, 0
-    index = bisect_right(ends, begin)
-    recorded = index > 0 and ends[index - 1] == begin
-    while index < len(ends) and ends[index] <= limit:
-        end = ends[index]
-        spent += _slab_cost(chunk, index, at, wire) if recorded else _measured(chunk, at, end, wire)
-        if spent > room:
-            break
-        fits.append((end, spent, chunk.depths[index]))
-        at, recorded, index = end, True, index + 1
-    else:
-        if at == limit or spent + _measured(chunk, at, limit, wire) <= room:
-            return limit
-    if not fits:
-        most = min(limit - begin, room)
-        return begin + _hard_cut(chunk.text[begin : begin + most + LONGEST_UNIT], most, room, wire)
-    return _best(fits, room)
-
-
-def prefix_within(text: bytes, room: int, wire: Wire, most: int) -> int:
-    """How many bytes of `text`, at most `most`, cost at most `room` on the wire and end at a safe edge.
-
-    `text` begins at a safe edge and goes on past `most` if the payload does.
-    """
-    return _hard_cut(text, max(0, min(len(text), most, room)), room, wire)
-
-
-def _best(fits: list[tuple[int, int, int]], room: int) -> int:
-    tail = [fit for fit in fits if fit[1] >= (1 - _TAIL_SHARE) * room] or fits[-1:]
-    best = min(tail, key=lambda fit: (fit[2], -fit[0]))
-    return best[0]
-
-
-def _slab_cost(chunk: Chunk, index: int, begin: int, wire: Wire) -> int:
-    length = chunk.ends[index] - begin
-    if wire.ascii_only:
-        return _measured(chunk, begin, chunk.ends[index], wire)
-    return sum(length + (chunk.once[index] if times == 1 else chunk.twice[index]) for times in wire.copies)
-
-
-def _measured(chunk: Chunk, begin: int, end: int, wire: Wire) -> int:
-    return wire.cost(chunk.text[begin:end].decode()) if end > begin else 0
-
-
-def _hard_cut(text: bytes, most: int, room: int, wire: Wire) -> int:
-    """The largest safe edge ≤ `most` whose text costs at most `room`; `text` goes on past `most` if the payload does."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if wire.cost(text[: floor_edge(text, middle)].decode()) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return floor_edge(text, low)
 
 
 def chunk_kind_of(kind: PayloadKind, *, whole: bool) -> ChunkKind:

@@ -16,7 +16,8 @@ class Terms:
     `ttl_s` is the lease: how long after the last read a spill is promised to stay. Redis is given 4/3 of it, because
     reads renew only when a quarter has passed. `max_age_s` ends all renewing. `budget_bytes` is the size cap of every
     answer on the wire, and what is small enough to go through unspilled. `preview_bytes` are head and tail.
-    `scan_window_bytes` and `stream_window_bytes` say how much of a payload, at hand or streamed, is scanned for results.
+    `scan_window_bytes` and `stream_window_bytes` say how much of a payload, at hand or streamed, is looked through for
+    results.
     `clock` and `monotonic` give seconds, `random` gives bytes of a cryptographic source.
     """
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from spillcache._async.connect import connect
 from spillcache._async.gate import compute
@@ -124,7 +124,10 @@ class SpillCache:
         `payload` is bytes, text, a binary file or its `Path`, or anything that can be written as JSON. Raises when it
         was not stored: `PayloadTooLarge`, a `StoreError`, `BudgetTooSmall`, `ArgumentsInvalid`.
         """
-        if isinstance(payload, Path | io.RawIOBase | io.BufferedIOBase):
+        if isinstance(payload, Path):
+            with _open(payload) as file:
+                return await self._put_file(file, tool=tool, tenant=tenant, budget=budget, wire=wire)
+        if isinstance(payload, io.RawIOBase | io.BufferedIOBase):
             return await self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
         terms = self._with(budget, wire)
         return await self._put_scanned(await scan_payload(to_bytes(payload), terms), terms, tool, tenant)
@@ -269,11 +272,14 @@ class SpillCache:
         return envelope
 
     async def _put_file(
-        self, file: Path | BinaryIO, *, tool: str, tenant: str | None, budget: int | None, wire: Wire | None
+        self,
+        file: io.RawIOBase | io.BufferedIOBase,
+        *,
+        tool: str,
+        tenant: str | None,
+        budget: int | None,
+        wire: Wire | None,
     ) -> Envelope:
-        if isinstance(file, Path):
-            with _open(file) as opened:
-                return await self._put_file(opened, tool=tool, tenant=tenant, budget=budget, wire=wire)
         await self._check()
         async with self.writer(tool=tool, tenant=tenant, budget=budget, wire=wire) as writer:
             while block := await compute(BATCH_BYTES, file.read, BATCH_BYTES):
@@ -328,7 +334,7 @@ def _ends(payload: bytes, terms: Terms) -> Ends:
     return ends_of(payload, payload, len(payload), "text", *terms.preview_bytes)
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> io.BufferedReader:
     try:
         return path.open("rb")
     except OSError as error:

@@ -18,6 +18,9 @@ from spillcache.errors import ArgumentsInvalid, StoreBusy, StoreUnavailable
 T = TypeVar("T")
 P = ParamSpec("P")
 
+#: Something to do at the store.
+Operation = Callable[[], Awaitable[T]]
+
 #: Work on fewer bytes than this is done where it stands: handing it to a thread costs 0.1 ms and gains nothing.
 _INLINE_BYTES = 512 * 1024
 
@@ -33,7 +36,7 @@ class Gate:
         self._semaphore = asyncio.Semaphore(places)
         self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
 
-    async def run(self, deadline_s: float, operation: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, deadline_s: float, operation: Operation[T]) -> T:
         """Run `operation` when a place is free. Raises `StoreBusy` or `StoreUnavailable` at the deadline."""
         self._check_home()
         entered = False
@@ -65,8 +68,9 @@ async def compute(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
-def socket_timeout(deadline_s: float) -> None:
+def socket_timeout(deadline_s: float) -> float | None:
     """What a single wait on a socket may take: no bound of its own, because the gate bounds the whole operation.
 
     A timeout for each send and receive would cost 22 µs a read and bound the sum of none of them.
     """
+    return None

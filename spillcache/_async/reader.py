@@ -14,6 +14,7 @@ from typing import Any
 from spillcache._async.gate import compute
 from spillcache._async.store import Field, Store
 from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor
+from spillcache.cut import reach
 from spillcache.envelope import fit_summary, inventory_cost
 from spillcache.errors import ArgumentsInvalid, SpillCorrupt, SpillExpired, SpillLost, SpillNotFound, StoreError
 from spillcache.frame import (
@@ -40,7 +41,7 @@ from spillcache.keyring import Keyring
 from spillcache.listing import Listing, list_results
 from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest, decode_manifest, tenant_digest
-from spillcache.page import Page, make_page, reach, room_for_chunk
+from spillcache.page import Page, make_page, room_for_chunk
 from spillcache.receipt import Receipt, issue_receipt
 from spillcache.terms import Terms, stored_ttl_ms
 
@@ -117,7 +118,7 @@ class Reader:
         )
 
     async def stream(self, spill_id: str, *, tenant: str) -> AsyncIterator[bytes]:
-        """The payload, about 1 MiB at a time. Raises at the end when it does not have the size and SHA-256 it should."""
+        """The payload, about 1 MiB at a time. Raises at the end when its size or SHA-256 is not the manifest's."""
         spill_id = parse_id(spill_id)
         manifest = await self._manifest(spill_id, tenant)
         await self._lease(spill_id, manifest, None)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from spillcache._sync.connect import connect
 from spillcache._sync.gate import compute
@@ -125,7 +125,10 @@ class SpillCache:
         `payload` is bytes, text, a binary file or its `Path`, or anything that can be written as JSON. Raises when it
         was not stored: `PayloadTooLarge`, a `StoreError`, `BudgetTooSmall`, `ArgumentsInvalid`.
         """
-        if isinstance(payload, Path | io.RawIOBase | io.BufferedIOBase):
+        if isinstance(payload, Path):
+            with _open(payload) as file:
+                return self._put_file(file, tool=tool, tenant=tenant, budget=budget, wire=wire)
+        if isinstance(payload, io.RawIOBase | io.BufferedIOBase):
             return self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
         terms = self._with(budget, wire)
         return self._put_scanned(scan_payload(to_bytes(payload), terms), terms, tool, tenant)
@@ -268,11 +271,14 @@ class SpillCache:
         return envelope
 
     def _put_file(
-        self, file: Path | BinaryIO, *, tool: str, tenant: str | None, budget: int | None, wire: Wire | None
+        self,
+        file: io.RawIOBase | io.BufferedIOBase,
+        *,
+        tool: str,
+        tenant: str | None,
+        budget: int | None,
+        wire: Wire | None,
     ) -> Envelope:
-        if isinstance(file, Path):
-            with _open(file) as opened:
-                return self._put_file(opened, tool=tool, tenant=tenant, budget=budget, wire=wire)
         self._check()
         with self.writer(tool=tool, tenant=tenant, budget=budget, wire=wire) as writer:
             while block := compute(BATCH_BYTES, file.read, BATCH_BYTES):
@@ -327,7 +333,7 @@ def _ends(payload: bytes, terms: Terms) -> Ends:
     return ends_of(payload, payload, len(payload), "text", *terms.preview_bytes)
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> io.BufferedReader:
     try:
         return path.open("rb")
     except OSError as error:

@@ -18,6 +18,9 @@ from spillcache.errors import StoreBusy
 T = TypeVar("T")
 P = ParamSpec("P")
 
+#: Something to do at the store.
+Operation = Callable[[], T]
+
 
 class Gate:
     """For threads. The deadline bounds the wait; what the operation may take is bounded by the client's socket timeout."""
@@ -27,7 +30,7 @@ class Gate:
         self._lock = threading.Lock()
         self._waiting: deque[threading.Lock] = deque()
 
-    def run(self, deadline_s: float, operation: Callable[[], T]) -> T:
+    def run(self, deadline_s: float, operation: Operation[T]) -> T:
         """Run `operation` when a place is free. Raises `StoreBusy` at the deadline."""
         self._enter(deadline_s)
         try:

@@ -14,13 +14,13 @@ are translated here, outside their handlers, so that no payload byte that redis-
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from redis import Redis, RedisCluster
 from redis import exceptions as theirs
 
-from spillcache._sync.gate import Gate
+from spillcache._sync.gate import Gate, Operation
 from spillcache.errors import (
     ArgumentsInvalid,
     ServerUnsupported,
@@ -99,7 +99,8 @@ class Store:
             pipeline = self._client.pipeline(transaction=False)
             for segment in range(segments):
                 pipeline.execute_command("PTTL", self.key(spill_id, segment))
-            return min(_checked(pipeline.execute(raise_on_error=False)))
+            left: list[int] = _checked(pipeline.execute(raise_on_error=False))
+            return min(left)
 
         return self._read(ask)
 
@@ -181,7 +182,7 @@ class Store:
         return tuple(int(part) for part in version.split(".")[:3] if part.isdigit()) or None
 
     def check(self) -> None:
-        """Refuse a server that is too old. Raises `ServerUnsupported`, or `StoreUnavailable` when it cannot be asked."""
+        """Refuse a server that is too old. Raises `ServerUnsupported`, or `StoreUnavailable` when it is down."""
         version = self.server_version()
         if version is not None and version[:2] < OLDEST_SERVER:
             raise ServerUnsupported(f"the server is version {'.'.join(map(str, version))}; 6.2 or newer is needed")
@@ -201,13 +202,13 @@ class Store:
             return {}
         return {"target_nodes": self._client.get_node_from_key(self.key(spill_id, 0))}
 
-    def _read(self, operation: Callable[[], Awaitable[T]]) -> T:
+    def _read(self, operation: Operation[T]) -> T:
         return self._run(self._read_deadline_s, operation)
 
-    def _write(self, operation: Callable[[], Awaitable[T]]) -> T:
+    def _write(self, operation: Operation[T]) -> T:
         return self._run(self._write_deadline_s, operation)
 
-    def _run(self, deadline_s: float, operation: Callable[[], Awaitable[T]]) -> T:
+    def _run(self, deadline_s: float, operation: Operation[T]) -> T:
         try:
             return self._gate.run(deadline_s, operation)
         except (theirs.RedisError, theirs.RedisClusterException, OSError) as error:

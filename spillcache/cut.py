@@ -1,0 +1,125 @@
+"""Where a page ends: as full as its room allows, at the best edge near its end.
+
+The recorded cuts of the slab table settle nearly every page with a few additions. Only where a slab is coarse beside
+the room (small budgets, tails of walks that a host cut) are the bytes themselves looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from spillcache.edges import LONGEST_UNIT, floor_edge
+from spillcache.frame import Chunk
+from spillcache.scan import LINE_EDGE, Kind
+from spillcache.wire import Wire
+
+#: The least room for a chunk, in bytes per copy. The longest unit that cannot be cut, an escaped surrogate pair, takes
+#: 18 bytes when escaped twice; below a few of those a page is all envelope.
+MIN_ROOM = 64
+
+#: A page looks for a shallow edge in the last eighth of its room, and for the start of a named result in the last
+#: quarter: ending earlier would read better still, but costs pages (see the benchmark table).
+_EDGE_SHARE = 1 / 8
+_RESULT_SHARE = 1 / 4
+
+_LINE = re.compile(rb"\n")
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{},\n]', re.DOTALL)
+
+
+def reach(room: int, wire: Wire) -> int:
+    """How many bytes from where a page begins may matter to where it ends."""
+    return room // len(wire.copies) + LONGEST_UNIT
+
+
+def cut(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire, kind: Kind) -> int:
+    """Where a page that begins at `begin` ends: > `begin` (unless there is nothing), ≤ `limit`; offsets in `chunk`.
+
+    The page's text takes at most `room` bytes on the wire.
+    """
+    if kind == "bytes":
+        return min(limit, begin + room // len(wire.copies) // 4 * 3)
+    fits = _fitting(chunk, begin, limit, room, wire)
+    at, spent = fits[-1][:2] if fits else (begin, 0)
+    if at == limit or (_next_end(chunk, at) >= limit and spent + _measured(chunk, at, limit, wire) <= room):
+        return limit
+    starts = [end for end, cost, _ in fits if cost >= (1 - _RESULT_SHARE) * room and end in chunk.starts]
+    if starts:
+        return starts[-1]
+    near = [(depth, -end) for end, cost, depth in fits if cost >= (1 - _EDGE_SHARE) * room]
+    if near:
+        return -min(near)[1]
+    return _within_slab(chunk, at, limit, room - spent, round(room * _EDGE_SHARE), wire, kind)
+
+
+def prefix_within(text: bytes, room: int, wire: Wire, most: int) -> int:
+    """How many bytes of `text`, at most `most`, cost at most `room` on the wire and end at a safe edge.
+
+    `text` begins at a safe edge and goes on past `most` if the payload does.
+    """
+    low, high = 0, max(0, min(len(text), most, room))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if wire.cost(text[: floor_edge(text, middle)].decode()) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return floor_edge(text, low)
+
+
+def _fitting(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire) -> list[tuple[int, int, int]]:
+    """The recorded cuts that a page may end at: (end, cost up to there, depth)."""
+    ends, fits = chunk.ends, []
+    index = bisect_right(ends, begin)
+    at, spent = begin, 0
+    recorded = index > 0 and ends[index - 1] == begin and not wire.ascii_only
+    while index < len(ends) and (end := ends[index]) <= limit:
+        if recorded:
+            spent += sum(end - at + (chunk.once if times == 1 else chunk.twice)[index] for times in wire.copies)
+        else:
+            spent += _measured(chunk, at, end, wire)
+        if spent > room:
+            break
+        fits.append((end, spent, chunk.depths[index]))
+        at, recorded, index = end, not wire.ascii_only, index + 1
+    return fits
+
+
+def _next_end(chunk: Chunk, at: int) -> int:
+    index = bisect_right(chunk.ends, at)
+    return chunk.ends[index] if index < len(chunk.ends) else len(chunk.text)
+
+
+def _within_slab(chunk: Chunk, at: int, limit: int, room: int, tail: int, wire: Wire, kind: Kind) -> int:
+    """The best end inside the slab that begins at `at` and does not fit as a whole."""
+    text = chunk.text[at : min(limit, at + room) + LONGEST_UNIT]
+    stop = at + prefix_within(text, room, wire, limit - at)
+    edges = [(end, depth) for end, depth in _edges(chunk, at, stop, kind) if end > at]
+    near = [(depth, -end) for end, depth in edges if end >= stop - tail // len(wire.copies)]
+    if near:
+        return -min(near)[1]
+    return edges[-1][0] if edges else stop
+
+
+def _edges(chunk: Chunk, at: int, stop: int, kind: Kind) -> Iterator[tuple[int, int]]:
+    """Edges in `at`..`stop` with their relative depth, read from the last place known to be outside strings."""
+    if kind not in ("json", "ndjson"):
+        yield from ((line.end(), 0) for line in _LINE.finditer(chunk.text, at, stop))
+        return
+    index = bisect_right(chunk.ends, at) - 1
+    while index >= 0 and chunk.depths[index] >= LINE_EDGE:
+        index -= 1
+    depth = 0
+    for token in _TOKEN.finditer(chunk.text, chunk.ends[index] if index >= 0 else at, stop):
+        match chunk.text[token.start()]:
+            case 0x2C | 0x0A:  # comma, line break
+                yield token.end(), depth
+            case 0x5B | 0x7B:
+                depth += 1
+            case 0x5D | 0x7D:
+                depth -= 1
+
+
+def _measured(chunk: Chunk, begin: int, end: int, wire: Wire) -> int:
+    return wire.cost(chunk.text[begin:end].decode()) if end > begin else 0
