@@ -1,0 +1,37 @@
+"""What a payload is, where it may be cut, and what it contains: one pass over its bytes, without I/O.
+
+`scan` takes a payload in memory, `Scanner` one that comes in blocks. `block` makes bitmaps of each block and settles
+where its stretches are cut; `index` keeps enough of them to answer questions about structure; `container`, `names` and
+`counts` ask these for the `inventory`. Nothing here raises on any payload, and nothing recurses.
+"""
+
+from __future__ import annotations
+
+from spillcache.scan.model import (
+    LINE_EDGE,
+    MAX_RESULTS,
+    NO_EDGE,
+    STRETCH,
+    Inventory,
+    Kind,
+    Result,
+    ResultType,
+    Scan,
+    SlabTable,
+)
+from spillcache.scan.scanner import Scanner, scan
+
+__all__ = [
+    "LINE_EDGE",
+    "MAX_RESULTS",
+    "NO_EDGE",
+    "STRETCH",
+    "Inventory",
+    "Kind",
+    "Result",
+    "ResultType",
+    "Scan",
+    "Scanner",
+    "SlabTable",
+    "scan",
+]

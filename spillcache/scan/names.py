@@ -1,0 +1,145 @@
+"""Names of results: what a reader would call them.
+
+A member of an object goes by its key. Everything else by its own `name`, `refId`, `query`, `expr`, `title` or `id`, in
+this order; else by its labels, as `up{job="node"}`; else by the same members of its `schema`, `metadata` or
+`structuredContent`; else by its place, as `[17]`. Names are cut at 200 characters and are not unique.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import orjson
+
+from spillcache.scan.bitmaps import Ints
+from spillcache.scan.container import NAME_KEYS, decoded
+from spillcache.scan.fields import Fields, key_is, owners, read_fields, value_after_key
+from spillcache.scan.index import Index
+
+LONGEST_NAME = 200
+
+_LABELS = (b"metric", b"stream", b"labels")
+_NESTED = (b"schema", b"metadata", b"structuredContent")
+#: Values are parsed up to this length; of a longer string only the head.
+_LONGEST_VALUE = 4096
+_QUOTE, _OPEN_OBJECT = 0x22, 0x7B
+_FIRST_OF_NUMBER = np.zeros(256, np.bool_)
+_FIRST_OF_NUMBER[list(b"-0123456789")] = True
+
+
+def names_of_keys(keys: list[bytes]) -> list[str]:
+    """Names of an object's members."""
+    return [decoded(b'"%b"' % key)[:LONGEST_NAME] for key in keys]
+
+
+def names_of_values(index: Index, values: Ints, ends: Ints, level: int, own: Fields | None, places: list[int]) -> list[str]:
+    """Names of values that lie at `level`, whose own members are `own`; `places` are the numbers to fall back on."""
+    names: list[str | None] = [None] * len(values)
+    if own is not None and len(own.start):
+        owner = np.minimum(np.searchsorted(values, own.container), len(values) - 1)
+        owner[values[owner] != own.container] = -1
+        _name(index, own, owner, ends, names)
+        if None in names:
+            _name_by_nested(index, values, ends, level, own, names)
+    return [f"[{place}]" if name is None else name for name, place in zip(names, places, strict=True)]
+
+
+def _name_by_nested(index: Index, values: Ints, ends: Ints, level: int, own: Fields, names: list[str | None]) -> None:
+    parts = []
+    for key in _NESTED:
+        start = own.start[key_is(index, own.start, key)]
+        parts.append(value_after_key(index, start, key))
+    opens = np.sort(np.concatenate(parts))
+    if not len(opens):
+        return
+    nested = read_fields(index, int(values[0]), int(ends[-1]), level + 2)
+    if nested is None or not len(nested.start):
+        return
+    among = np.isin(nested.container, opens)
+    nested = Fields(nested.container[among], nested.start[among], nested.end[among])
+    _name(index, nested, owners(nested.container, values, ends), ends, names)
+
+
+def _name(index: Index, fields: Fields, owner: Ints, ends: Ints, names: list[str | None]) -> None:
+    """Give names to results that have none yet, by members of theirs; `owner` says whose each member is, -1 nobody's."""
+    best = np.full(len(names), -1, np.int64)
+    value_at = np.zeros(len(names), np.int64)
+    for key in reversed(NAME_KEYS + _LABELS):
+        found = np.flatnonzero(key_is(index, fields.start, key) & (owner >= 0))[::-1]  # of two with one key the first counts
+        value = value_after_key(index, fields.start[found], key)
+        found, value = found[value >= 0], value[value >= 0]
+        usable = _usable(index, value, key)
+        found, value = found[usable], value[usable]
+        best[owner[found]], value_at[owner[found]] = found, value
+    named = np.flatnonzero(best >= 0)
+    named = named[[names[one] is None for one in named.tolist()]]
+    stop = index.trim_blanks(np.minimum(fields.end[best[named]], ends[named]))
+    for one, name in zip(named.tolist(), _texts(index, value_at[named], stop), strict=True):
+        names[one] = name
+
+
+def _usable(index: Index, value: Ints, key: bytes) -> np.typing.NDArray[np.bool_]:
+    first = index.text[np.minimum(value, index.end - 1)]
+    if key in _LABELS:
+        return first == _OPEN_OBJECT
+    second = index.text[np.minimum(value + 1, index.end - 1)]
+    return _FIRST_OF_NUMBER[first] | ((first == _QUOTE) & (second != _QUOTE))
+
+
+def _texts(index: Index, starts: Ints, ends: Ints) -> list[str | None]:
+    text = memoryview(index.text)
+    quoted = [
+        bytes(text[start:end]) if end - start <= _LONGEST_VALUE else _head_of_string(bytes(text[start : start + 1300]))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    return [_as_name(value) for value in _parsed(quoted)]
+
+
+def _head_of_string(head: bytes) -> bytes:
+    """The head of a long string as a string; anything else as it is."""
+    if head[:1] != b'"':
+        return b"null"
+    for cut in range(len(head), len(head) - 13, -1):  # an escaped pair is twelve bytes long
+        try:
+            orjson.loads(head[:cut] + b'"')
+        except orjson.JSONDecodeError:
+            continue
+        return head[:cut] + b'"'
+    return b"null"
+
+
+def _parsed(values: list[bytes]) -> list[Any]:
+    """All values at once; one by one where any of them is not strict JSON."""
+    try:
+        found = orjson.loads(b"[%b]" % b",".join(values))
+    except orjson.JSONDecodeError:
+        found = None
+    return found if isinstance(found, list) and len(found) == len(values) else [_parsed_one(value) for value in values]
+
+
+def _parsed_one(value: bytes) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):  # not JSON, a number of thousands of digits, nested too deeply
+        return None
+
+
+def _as_name(value: Any) -> str | None:
+    if isinstance(value, str):
+        name = value
+    elif isinstance(value, dict):
+        name = _labels(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        name = str(value)
+    else:
+        return None
+    name = name[:LONGEST_NAME]
+    return name if name.isascii() else name.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
+
+
+def _labels(labels: dict[str, Any]) -> str:
+    shown = ",".join([f'{key}="{value}"' for key, value in labels.items() if key != "__name__"])
+    name = labels.get("__name__", "")
+    return f"{name}{{{shown}}}" if shown or not name else str(name)
