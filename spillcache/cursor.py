@@ -23,7 +23,7 @@ import base64
 import binascii
 import hmac
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,14 @@ class Cursor:
     walk: int
     start: int = 0
     end: int = 0
+
+    def at(self, position: int) -> Cursor:
+        """The cursor of the same walk at another position."""
+        return Cursor(self.kind, position, self.stamp, self.walk, self.start, self.end)
+
+    def renewed(self, stamp: int) -> Cursor:
+        """The same cursor with another lease stamp."""
+        return self if stamp == self.stamp else replace(self, stamp=stamp)
 
 
 def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) -> str:

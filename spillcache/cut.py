@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from spillcache.edges import LONGEST_UNIT, floor_edge
 from spillcache.frame import Chunk
@@ -70,20 +70,32 @@ def prefix_within(text: bytes, room: int, wire: Wire, most: int) -> int:
 
 def _fitting(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire) -> list[tuple[int, int, int]]:
     """The recorded cuts that a page may end at: (end, cost up to there, depth)."""
-    ends, fits = chunk.ends, []
+    ends, depths, fits = chunk.ends, chunk.depths, []
+    extras = _extras(chunk, wire)
+    copies = len(wire.copies)
     index = bisect_right(ends, begin)
     at, spent = begin, 0
-    recorded = index > 0 and ends[index - 1] == begin and not wire.ascii_only
+    recorded = index > 0 and ends[index - 1] == begin  # else the slab's cost covers more than lies between the two
     while index < len(ends) and (end := ends[index]) <= limit:
-        if recorded:
-            spent += sum(end - at + (chunk.once if times == 1 else chunk.twice)[index] for times in wire.copies)
+        if recorded and extras is not None:
+            spent += (end - at) * copies + extras[index]
         else:
             spent += _measured(chunk, at, end, wire)
         if spent > room:
             break
-        fits.append((end, spent, chunk.depths[index]))
-        at, recorded, index = end, not wire.ascii_only, index + 1
+        fits.append((end, spent, depths[index]))
+        at, recorded, index = end, True, index + 1
     return fits
+
+
+def _extras(chunk: Chunk, wire: Wire) -> Sequence[int] | None:
+    """What escaping adds to each slab, all copies together; None where the table does not tell."""
+    if wire.ascii_only:
+        return None
+    if len(wire.copies) == 1:
+        return chunk.once if wire.copies[0] == 1 else chunk.twice
+    once, twice = wire.copies.count(1), wire.copies.count(2)
+    return [once * one + twice * two for one, two in zip(chunk.once, chunk.twice, strict=True)]
 
 
 def _next_end(chunk: Chunk, at: int) -> int:

@@ -65,6 +65,7 @@ class Store:
         if wait_replicas and isinstance(client, RedisCluster):
             raise ArgumentsInvalid("waiting for replicas is not available on a cluster")
         self._client = client
+        self._command: Any = client.execute_command
         self._prefix = prefix
         self._read_deadline_s = read_deadline_s
         self._write_deadline_s = write_deadline_s
@@ -78,13 +79,13 @@ class Store:
     async def read(self, spill_id: str, segment: int, fields: Sequence[str]) -> list[Field]:
         """Fields of one segment, None for each that is not there: one HMGET."""
         key = self.key(spill_id, segment)
-        values: list[Field] = await self._read(lambda: self._client.execute_command("HMGET", key, *fields))
+        values: list[Field] = await self._read(lambda: self._command("HMGET", key, *fields))
         return values
 
     async def now_ms(self, spill_id: str) -> int:
         """The time on the server that holds the spill, in Unix milliseconds."""
         node = self._node(spill_id)
-        seconds, micros = await self._read(lambda: self._client.execute_command("TIME", **node))
+        seconds, micros = await self._read(lambda: self._command("TIME", **node))
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def renew(self, spill_id: str, segments: int, ttl_ms: int) -> bool:

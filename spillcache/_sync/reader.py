@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from spillcache._sync.gate import compute
@@ -47,7 +47,7 @@ from spillcache.receipt import Receipt, issue_receipt
 from spillcache.terms import Terms, stored_ttl_ms
 
 #: Chunks that one command of a whole-payload read asks for: about 1 MiB.
-_FETCH_CHUNKS = 32
+_FETCH_CHUNKS = 64
 
 _log = logging.getLogger("spillcache")
 
@@ -101,7 +101,7 @@ class Reader:
             position = state.position
         manifest, contents = self._contents(spill_id, tenant, state)
         stamp = self._lease(spill_id, manifest, state)
-        walk = state or Cursor(Kind.INVENTORY, 0, stamp, self._new_walk())
+        walk = state.renewed(stamp) if state else Cursor(Kind.INVENTORY, 0, stamp, self._new_walk())
         return list_results(
             contents,
             spill_id=spill_id,
@@ -111,7 +111,7 @@ class Reader:
             budget=budget,
             wire=terms.wire,
             page_budget=terms.budget_bytes,
-            sign=lambda at: self._sign(replace(walk, position=at, stamp=stamp), spill_id, tenant),
+            sign=lambda at: self._sign(walk.at(at), spill_id, tenant),
         )
 
     def stream(self, spill_id: str, *, tenant: str) -> Iterator[bytes]:
@@ -183,7 +183,7 @@ class Reader:
     def _continue(self, spill_id: str, state: Cursor, tenant: str, terms: Terms) -> Page:
         room = room_for_chunk(terms.budget_bytes, terms.wire)
         window = self._window(spill_id, state.position, reach(room, terms.wire), (), tenant, state)
-        state = replace(state, stamp=self._lease(spill_id, window.manifest, state))
+        state = state.renewed(self._lease(spill_id, window.manifest, state))
         return self._page(window, state, room, spill_id, tenant, terms)
 
     def _page(
@@ -206,7 +206,7 @@ class Reader:
             terms.wire,
             spill_id=spill_id,
             inventory=inventory,
-            sign=lambda at: self._sign(replace(state, position=at), spill_id, tenant),
+            sign=lambda at: self._sign(state.at(at), spill_id, tenant),
             certify=lambda: issue_receipt(
                 Receipt(spill_id, manifest.size, manifest.sha256, manifest.tenant, state.walk, state.stamp),
                 self._keyring,
