@@ -138,14 +138,19 @@ def join(chunks: list[Chunk]) -> Chunk:
     """Neighbouring chunks of one segment as one; offsets are relative to the first one's first byte."""
     if len(chunks) == 1:
         return chunks[0]
-    base = range(0, CHUNK_BYTES * len(chunks), CHUNK_BYTES)
+    ends, starts, once, twice = list(chunks[0].ends), list(chunks[0].starts), chunks[0].once, chunks[0].twice
+    for place, chunk in enumerate(chunks[1:], 1):
+        base = place * CHUNK_BYTES
+        ends += [base + end for end in chunk.ends]
+        starts += [base + start for start in chunk.starts]
+        once, twice = once + chunk.once, twice + chunk.twice
     return Chunk(
-        text=b"".join(chunk.text for chunk in chunks),
-        ends=tuple(at + end for at, chunk in zip(base, chunks, strict=True) for end in chunk.ends),
-        depths=b"".join(chunk.depths for chunk in chunks),
-        once=tuple(cost for chunk in chunks for cost in chunk.once),
-        twice=tuple(cost for chunk in chunks for cost in chunk.twice),
-        starts=tuple(at + start for at, chunk in zip(base, chunks, strict=True) for start in chunk.starts),
+        text=b"".join([chunk.text for chunk in chunks]),
+        ends=tuple(ends),
+        depths=b"".join([chunk.depths for chunk in chunks]),
+        once=once,
+        twice=twice,
+        starts=tuple(starts),
         results_before=chunks[0].results_before,
         overhang=chunks[-1].overhang,
     )

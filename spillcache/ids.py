@@ -7,6 +7,7 @@ CRC-10/ATM (x¹⁰+x⁹+x⁵+x⁴+x+1) finds every error burst of up to 10 bits,
 
 from __future__ import annotations
 
+import functools
 import re
 
 from spillcache.errors import SpillIdMalformed
@@ -31,6 +32,11 @@ def parse_id(text: object) -> str:
     """Return the canonical (lower-case) id, or raise `SpillIdMalformed`. What `trim` trims may surround it."""
     if not isinstance(text, str):
         raise SpillIdMalformed("spill_id must be a string")
+    return _parse(text)
+
+
+@functools.lru_cache(maxsize=1024)  # the pages of a walk all bear the same one
+def _parse(text: str) -> str:
     canonical = trim(text)
     if canonical.isascii():  # some letters beyond ASCII become ASCII ones when lowered
         canonical = canonical.lower()

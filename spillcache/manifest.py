@@ -60,6 +60,7 @@ def encode_manifest(manifest: Manifest, spill_id: str, segment: int) -> bytes:
     return seal(spill_id, segment, FIELD, fixed + tool)
 
 
+@functools.lru_cache(maxsize=1024)  # by the very bytes that Redis sent: the pages of a walk all bring the same ones
 def decode_manifest(stored: bytes, spill_id: str, segment: int) -> Manifest:
     """Read field `m`. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
     body = unseal(spill_id, segment, FIELD, stored)

@@ -20,6 +20,7 @@ from redis import exceptions as theirs
 from redis.asyncio import Redis, RedisCluster
 
 from spillcache._async.gate import Gate, Operation
+from spillcache._async.kept import KeptConnections, may_keep
 from spillcache.errors import (
     ArgumentsInvalid,
     ServerUnsupported,
@@ -66,6 +67,7 @@ class Store:
             raise ArgumentsInvalid("waiting for replicas is not available on a cluster")
         self._client = client
         self._command: Any = client.execute_command
+        self._kept = KeptConnections(client) if isinstance(client, Redis) and may_keep(client, concurrency) else None
         self._prefix = prefix
         self._read_deadline_s = read_deadline_s
         self._write_deadline_s = write_deadline_s
@@ -79,7 +81,7 @@ class Store:
     async def read(self, spill_id: str, segment: int, fields: Sequence[str]) -> list[Field]:
         """Fields of one segment, None for each that is not there: one HMGET."""
         key = self.key(spill_id, segment)
-        values: list[Field] = await self._read(lambda: self._command("HMGET", key, *fields))
+        values: list[Field] = await self._read(lambda: self._idempotent("HMGET", key, *fields))
         return values
 
     async def now_ms(self, spill_id: str) -> int:
@@ -189,7 +191,17 @@ class Store:
 
     async def aclose(self) -> None:
         """Close the client's connections."""
+        if self._kept is not None:
+            await self._kept.aclose()
         await self._client.aclose()
+
+    async def _idempotent(self, *command: str) -> Any:
+        if self._kept is not None:
+            try:
+                return await self._kept.execute(*command)
+            except theirs.ConnectionError:
+                pass  # a kept connection may have gone stale; what is really wrong, the ordinary way finds out
+        return await self._command(*command)
 
     async def _renew(self, spill_id: str, segments: Sequence[int], ttl_ms: int) -> bool:
         pipeline = self._client.pipeline(transaction=False)

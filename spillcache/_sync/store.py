@@ -21,6 +21,7 @@ from redis import Redis, RedisCluster
 from redis import exceptions as theirs
 
 from spillcache._sync.gate import Gate, Operation
+from spillcache._sync.kept import KeptConnections, may_keep
 from spillcache.errors import (
     ArgumentsInvalid,
     ServerUnsupported,
@@ -67,6 +68,7 @@ class Store:
             raise ArgumentsInvalid("waiting for replicas is not available on a cluster")
         self._client = client
         self._command: Any = client.execute_command
+        self._kept = KeptConnections(client) if isinstance(client, Redis) and may_keep(client, concurrency) else None
         self._prefix = prefix
         self._read_deadline_s = read_deadline_s
         self._write_deadline_s = write_deadline_s
@@ -80,7 +82,7 @@ class Store:
     def read(self, spill_id: str, segment: int, fields: Sequence[str]) -> list[Field]:
         """Fields of one segment, None for each that is not there: one HMGET."""
         key = self.key(spill_id, segment)
-        values: list[Field] = self._read(lambda: self._command("HMGET", key, *fields))
+        values: list[Field] = self._read(lambda: self._idempotent("HMGET", key, *fields))
         return values
 
     def now_ms(self, spill_id: str) -> int:
@@ -190,7 +192,17 @@ class Store:
 
     def close(self) -> None:
         """Close the client's connections."""
+        if self._kept is not None:
+            self._kept.close()
         self._client.close()
+
+    def _idempotent(self, *command: str) -> Any:
+        if self._kept is not None:
+            try:
+                return self._kept.execute(*command)
+            except theirs.ConnectionError:
+                pass  # a kept connection may have gone stale; what is really wrong, the ordinary way finds out
+        return self._command(*command)
 
     def _renew(self, spill_id: str, segments: Sequence[int], ttl_ms: int) -> bool:
         pipeline = self._client.pipeline(transaction=False)
