@@ -58,10 +58,13 @@ def _handmade() -> Iterator[tuple[str, bytes]]:
     yield "lone surrogates", b'{"a":["' + b"\\ud83d" * 300 + b'","' + b"\\ude00" * 300 + b'"]}'
     yield "escaped pairs", b'["' + b"\\ud83d\\ude00" * 400 + b'"]'
     yield "emoji", ('["' + "😀" * 900 + '"]').encode()
-    yield "log lines", b"".join(b"[2026-11-30T12:00:%02d] level=info, msg=\"a {b\"\n" % second for second in range(60))
-    yield "NDJSON with broken lines", _lines(b'{"id":%d,"v":[1,2,{"k":"x"}]}', b'{"id": "no end', b"]]}", b"", b'{"a":[[[')
+    yield "log lines", b"".join(b'[2026-11-30T12:00:%02d] level=info, msg="a {b"\n' % second for second in range(60))
+    yield (
+        "NDJSON with broken lines",
+        _lines(b'{"id":%d,"v":[1,2,{"k":"x"}]}', b'{"id": "no end', b"]]}", b"", b'{"a":[[['),
+    )
     yield "NDJSON whose quotes never close", _lines(b'{"id":%d,"t":"say \\"hi\\", twice"}', b'{"t":"open')
-    yield "CSV with line ends in fields", b'a,b,c\r\n' + b'1,"two\r\nlines, and a comma",3\r\n' * 80
+    yield "CSV with line ends in fields", b"a,b,c\r\n" + b'1,"two\r\nlines, and a comma",3\r\n' * 80
     yield "not UTF-8: latin-1", '{"city":"Zürich"}'.encode("latin-1") * 90
     yield "not UTF-8: cut code point", '{"a":"漢字"}'.encode()[:-4]
     yield "not UTF-8: encoded surrogates", b'{"a":"\xed\xa0\xbd\xed\xb8\x80"}'
@@ -126,7 +129,9 @@ def _drop(document: bytes, generator: random.Random) -> bytes:
 
 
 def _soup(document: bytes, generator: random.Random) -> bytes:
-    return document[:30].decode("utf-8", "ignore").encode() + bytes(generator.choices(_ODD_BYTES, k=generator.randint(1, 3000)))
+    return document[:30].decode("utf-8", "ignore").encode() + bytes(
+        generator.choices(_ODD_BYTES, k=generator.randint(1, 3000))
+    )
 
 
 _DAMAGES: dict[str, Callable[[bytes, random.Random], bytes]] = {
@@ -138,6 +143,8 @@ _DAMAGES: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "odd pieces": _insert,
     "lost pieces": _drop,
     "doubled": lambda document, generator: document + _truncate(document, generator) + document,
-    "lines": lambda document, generator: b"\n".join([document.replace(b"\n", b" "), _insert(document, generator), document] * 2),
+    "lines": lambda document, generator: b"\n".join(
+        [document.replace(b"\n", b" "), _insert(document, generator), document] * 2
+    ),
     "soup": _soup,
 }

@@ -112,7 +112,12 @@ class BlockPass:
         if last:
             cut[-1], depth[-1] = size, 0
         once, twice = self._count(costs, cut)
-        return Cuts(cut + offset, np.where(depth == NO_EDGE, NO_EDGE, np.minimum(depth, LINE_EDGE)).astype(np.uint8), once, twice), rows
+        return Cuts(
+            cut + offset,
+            np.where(depth == NO_EDGE, NO_EDGE, np.minimum(depth, LINE_EDGE)).astype(np.uint8),
+            once,
+            twice,
+        ), rows
 
     def _read_escapes(self, backslash: Words) -> tuple[_Escapes, Words | None]:
         if not backslash.any():
@@ -196,7 +201,15 @@ class BlockPass:
         return Rows(edge, start, lowest.astype(np.int32)), within, depth
 
     def _read_brackets(
-        self, text: Bytes, tokens: Words, flagged: Ints, start: NDArray[np.int32], lowest: Ints, within: Ints, depth: Ints, offset: int
+        self,
+        text: Bytes,
+        tokens: Words,
+        flagged: Ints,
+        start: NDArray[np.int32],
+        lowest: Ints,
+        within: Ints,
+        depth: Ints,
+        offset: int,
     ) -> None:
         """Settle the stretches in which the depth changes. Corrects all arrays in place."""
         counts = bitmaps.row_sums(tokens)

@@ -94,7 +94,7 @@ def read_container(index: Index, start: int, level: int) -> Container:
     commas: list[Ints] = []
     kept = count = 0
     close: int | None = None
-    for part in index.level(start, index.end, level):
+    for part in index.level(start, index.end, level, soon=True):
         closing = np.flatnonzero(is_close(part.byte))
         at, byte = part.at, part.byte
         if len(closing):
@@ -171,8 +171,9 @@ _MEMBERS, _WHOLE, _SINGLE, _EMPTY, _RESULTS = range(1, 6)
 class _Search:
     """The way from the document's first value down to its results."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, root: Container | None) -> None:
         self._index = index
+        self._root = root
         self._ahead: list[_Step] = []
         self._best: tuple[tuple[int, int], Listing] | None = None
         self._partial: tuple[str, ...] = ()
@@ -199,7 +200,10 @@ class _Search:
             if step.end is not None:
                 self._offer(_WHOLE, step, self._whole(step, step.end))
             return
-        container = read_container(self._index, step.start, step.level + 1)
+        if self._root is not None and step.level == 0:
+            container = self._root
+        else:
+            container = read_container(self._index, step.start, step.level + 1)
         if container.is_object:
             self._look_at_object(step, container)
         else:
@@ -220,7 +224,15 @@ class _Search:
             return
         self._offer(_WHOLE if step.last_resort else _SINGLE, step, self._elements(step, array))
         self._ahead.append(
-            _Step(int(array.starts[0]), int(array.ends[0]), array.level, f"{step.path}[0]", step.key, True, step.last_resort)
+            _Step(
+                int(array.starts[0]),
+                int(array.ends[0]),
+                array.level,
+                f"{step.path}[0]",
+                step.key,
+                True,
+                step.last_resort,
+            )
         )
 
     def _holds_results(self, array: Container, firsts: np.typing.NDArray[np.uint8]) -> bool:
@@ -231,7 +243,7 @@ class _Search:
         if not len(arrays):
             return False
         start, end = int(array.starts[arrays[0]]), int(array.ends[arrays[0]])
-        return any(len(part.at) for part in self._index.level(start, end, array.level + 2))
+        return any(len(part.at) for part in self._index.level(start, end, array.level + 2, soon=True))
 
     def _look_at_object(self, step: _Step, node: Container) -> None:
         found = members(self._index, node, _MOST_KEYS)
@@ -242,7 +254,9 @@ class _Search:
             holds.append(open_member)
         keys = {member.key for member in found}
         is_result = bool(keys & LABEL_KEYS) or (step.in_list and any(key in keys for key in NAME_KEYS))
-        wrappers = [member for member in [*found, *holds[len(holds) - (open_member is not None) :]] if member.key in WRAPPERS]
+        wrappers = [
+            member for member in [*found, *holds[len(holds) - (open_member is not None) :]] if member.key in WRAPPERS
+        ]
         wrappers = [one for one in wrappers if one in holds or int(text[one.value]) == _NULL]
         if wrappers:
             wrappers.sort(key=lambda member: member.key in _LAST_RESORT)
@@ -317,9 +331,17 @@ def _faults(container: Container) -> tuple[str, ...]:
     return (("malformed",) if not container.well_closed else ()) + (("too_many",) if too_many else ())
 
 
-def find_results(index: Index, start: int, end: int | None) -> Listing | None:
-    """The results of the document whose first value begins at `start`; None when it holds no list of any kind.
+def find_results(index: Index, start: int, *, whole: bool) -> tuple[Listing | None, int | None]:
+    """The results of the document whose first value begins at `start`, and where that document ends.
 
-    `end` is the end of the document when it is one scalar.
+    There is no listing when the document holds no list of any kind, and no end when it does not show. `whole` says that
+    nothing follows the index: only then is a document that is one scalar known to be complete.
     """
-    return _Search(index).run(_Step(start, end, 0, "$", "$"))
+    root: Container | None = None
+    end: int | None = None
+    if int(index.text[start]) in _CLOSING:
+        root = read_container(index, start, 1)
+        end = None if root.close is None else root.close + 1
+    elif whole:
+        end = int(index.trim_blanks(np.array([index.end]))[0])
+    return _Search(index, root).run(_Step(start, end, 0, "$", "$")), end

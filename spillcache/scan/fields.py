@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spillcache.scan.bitmaps import Bytes, Ints
+from spillcache.scan.bitmaps import Bytes, Ints, Words
 from spillcache.scan.index import Index
 from spillcache.scan.tokens import COMMA, Flags, is_close, is_open
 
@@ -87,9 +86,23 @@ def read_groups(index: Index, start: int, end: int, level: int) -> Groups | None
     return Groups(opens, closes, byte[first], count)
 
 
-def key_is(index: Index, start: Ints, key: bytes) -> Flags:
-    """Which members that begin at `start` have this key."""
-    return _bytes_are(index.text, start, b'"%b"' % key)
+class Keys:
+    """The first eight bytes of members, to be held against one key after the other."""
+
+    def __init__(self, index: Index, start: Ints) -> None:
+        self._text = index.text
+        self._start = start
+        self._words = _words_at(index.text, start)
+
+    def are(self, key: bytes) -> Flags:
+        """Which members have this key."""
+        quoted = b'"%b"' % key
+        head = quoted[:_WORD]
+        found = self._words & _MASKS[len(head)] == np.uint64(int.from_bytes(head, "little"))
+        if len(quoted) > _WORD:
+            rest = np.flatnonzero(found)
+            found[rest] = _bytes_are(self._text, self._start[rest], quoted)
+        return found
 
 
 def key_before_is(index: Index, at: Ints, *keys: bytes) -> Flags:
@@ -97,10 +110,18 @@ def key_before_is(index: Index, at: Ints, *keys: bytes) -> Flags:
     colon = np.maximum(index.trim_blanks(at) - 1, 0)
     keyed = np.flatnonzero(index.text[colon] == _COLON)
     ends = index.trim_blanks(colon[keyed])
+    words = _words_at(index.text, np.maximum(ends - _WORD, 0))
+    words <<= ((np.maximum(_WORD - ends, 0)) << 3).astype(np.uint64)  # right at the start of the text
     found = np.zeros(len(at), np.bool_)
     for key in keys:
-        start = ends - len(key) - 2
-        found[keyed] |= (start > 0) & _bytes_are(index.text, np.maximum(start, 0), b'"%b"' % key)
+        quoted = b'"%b"' % key
+        tail = quoted[-_WORD:].rjust(_WORD, b"\x00")
+        unused = _WORD - min(len(quoted), _WORD)
+        these = words & ~_MASKS[unused] == np.uint64(int.from_bytes(tail, "little"))
+        if len(quoted) > _WORD:
+            rest = np.flatnonzero(these)
+            these[rest] = _bytes_are(index.text, ends[rest] - len(quoted), quoted)
+        found[keyed] |= these
     return found
 
 
@@ -122,19 +143,28 @@ def owners(inside: Ints, starts: Ints, ends: Ints) -> Ints:
     return owner
 
 
+def _words_at(text: Bytes, start: Ints) -> Words:
+    """Eight bytes from each place, the first one lowest, as if zeros followed the text."""
+    if len(text) < _WORD:
+        text = np.append(text, np.zeros(_WORD, np.uint8))
+    # one overlapping word per byte, without a copy
+    view: Words = np.ndarray((len(text) - _WORD + 1,), np.dtype("<u8"), text.data, strides=(1,))
+    place = np.minimum(start, len(view) - 1)
+    words = view[place]
+    late = np.flatnonzero(place != start)
+    if len(late):
+        words[late] >>= (np.minimum(start[late] - place[late], _WORD - 1) << 3).astype(np.uint64)
+    return words
+
+
 def _bytes_are(text: Bytes, start: Ints, wanted: bytes) -> Flags:
-    """Where `wanted` stands in the text."""
-    if len(text) < len(wanted):
-        return np.zeros(len(start), np.bool_)
-    fits = start <= len(text) - len(wanted)
-    places = np.where(fits, start, 0)
-    width = min(_WORD, 1 << (len(wanted).bit_length() - 1))  # 8, 4 or 2 bytes at a time, overlapping at the end
-    view: NDArray[np.unsignedinteger] = np.ndarray(
-        (len(text) - width + 1,), np.dtype(f"<u{width}"), text.data, strides=(1,)
-    )
-    for offset in {*range(0, len(wanted) - width, width), len(wanted) - width}:
-        fits &= view[places + offset] == int.from_bytes(wanted[offset : offset + width], "little")
-    return fits
+    """Where `wanted`, longer than a word, stands in the text."""
+    found = (start >= 0) & (start <= len(text) - len(wanted))
+    for offset in (*range(0, len(wanted) - _WORD, _WORD), len(wanted) - _WORD):
+        word = int.from_bytes(wanted[offset : offset + _WORD], "little")
+        found &= _words_at(text, np.maximum(start, 0) + offset) == np.uint64(word)
+    return found
 
 
+_MASKS = [np.uint64((1 << 8 * count) - 1) for count in range(_WORD + 1)]
 _NONE: Ints = np.empty(0, np.int64)

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spillcache.scan import bitmaps
 from spillcache.scan.bitmaps import ROW_WORDS, Bytes, Ints, Words
 from spillcache.scan.block import Rows
 from spillcache.scan.model import STRETCH
-from spillcache.scan.tokens import LINE_END, Tokens, depths, depths_of_parts, is_close, steps
+from spillcache.scan.tokens import LINE_END, Ints32, Steps, Tokens, depths, depths_of_parts, steps
 
-#: Stretches read at once, first and at most: questions about small containers stay small, memory stays bounded.
+#: Stretches read at once, first (when the answer may be near) and at most: memory stays bounded.
 _FIRST_ROWS, _MOST_ROWS = 32, 2048
 
 _BLANK = np.zeros(256, np.bool_)
@@ -37,66 +36,71 @@ class Index:
         self.end = end
         self._broken = broken
         count = -(-end // STRETCH)
-        self._tokens: Words = _joined([row.tokens for row in rows], np.uint64)[: count * ROW_WORDS]
-        self._start: NDArray[np.int32] = _joined([row.start for row in rows], np.int32)[:count]
-        self._lowest: NDArray[np.int32] = _joined([row.lowest for row in rows], np.int32)[:count]
+        self._tokens = np.concatenate([row.tokens for row in rows])[: count * ROW_WORDS]
+        self._start = np.concatenate([row.start for row in rows])[:count]
+        self._lowest = np.concatenate([row.lowest for row in rows])[:count]
 
-    def tokens(self, start: int, end: int, level: int) -> Iterator[Tokens]:
-        """The tokens from `start` up to `end` at `level` and above it (smaller), in parts."""
-        row, last = start // STRETCH, -(-min(end, self.end) // STRETCH)
-        size = _FIRST_ROWS
-        while row < last:
-            stop = min(last, row + size)
-            part = self._read(row, stop, level)
-            if part is not None:
-                yield _clipped(part, start, end)
-            row, size = stop, min(size * 4, _MOST_ROWS)
+    def tokens(self, start: int, end: int, level: int, *, soon: bool = False) -> Iterator[Tokens]:
+        """The tokens from `start` up to `end` at `level` and above it (smaller), in parts.
 
-    def level(self, start: int, end: int, level: int) -> Iterator[Tokens]:
+        `soon` says that the caller will stop early, as when it looks for a bracket's partner.
+        """
+        row = start // STRETCH
+        rows = np.flatnonzero(self._lowest[row : -(-min(end, self.end) // STRETCH)] <= level) + row
+        size, at = (_FIRST_ROWS if soon else _MOST_ROWS), 0
+        while at < len(rows):
+            yield _clipped(self._read(rows[at : at + size], level), start, end)
+            at, size = at + size, min(size * 4, _MOST_ROWS)
+
+    def level(self, start: int, end: int, level: int, *, soon: bool = False) -> Iterator[Tokens]:
         """The tokens from `start` up to `end` at exactly `level`, in parts."""
-        for part in self.tokens(start, end, level):
-            here = part.level == level
-            yield Tokens(part.at[here], part.byte[here], part.level[here])
+        for part in self.tokens(start, end, level, soon=soon):
+            here = np.flatnonzero(part.level == level)
+            yield Tokens(part.at.take(here), part.byte.take(here), part.level.take(here))
 
-    def closings(self, start: int, end: int) -> Iterator[Ints]:
-        """Where outermost containers close from `start` up to `end`, in parts."""
-        for part in self.level(start, end, 1):
-            yield part.at[is_close(part.byte)]
-
-    def _read(self, row: int, stop: int, level: int) -> Tokens | None:
-        wanted = np.flatnonzero(self._lowest[row:stop] <= level) + row
-        if not len(wanted):
-            return None
-        words = self._tokens[row * ROW_WORDS : stop * ROW_WORDS]
-        if len(wanted) != stop - row:
-            words = words.reshape(-1, ROW_WORDS)[wanted - row].ravel()
-        at = bitmaps.positions(words)
-        byte_row = at >> 9
-        at = (wanted.take(byte_row) << 9) + (at & (STRETCH - 1)) if len(wanted) != stop - row else at + row * STRETCH
+    def _read(self, rows: Ints, level: int) -> Tokens:
+        """Tokens of these stretches."""
+        first, count = int(rows[0]), len(rows)
+        whole = int(rows[-1]) - first == count - 1
+        if whole:
+            words = self._tokens[first * ROW_WORDS : (first + count) * ROW_WORDS]
+            at = bitmaps.positions(words)
+            at += first * STRETCH
+        else:
+            words = self._tokens.reshape(-1, ROW_WORDS)[rows].ravel()
+            at = bitmaps.positions(words)
+            at += ((rows - np.arange(count)) * STRETCH).take(at >> 9)
         byte = self.text.take(at, mode="clip")
         step = steps(byte)
-        if self._broken or len(wanted) != stop - row:
-            after = self._depths_of_rows(step, byte, byte_row, wanted)
-        else:
-            after = depths(step, int(self._start[row]))
-        levels = after + step.close
-        keep = levels <= level
-        return Tokens(at[keep], byte[keep], levels[keep])
-
-    def _depths_of_rows(self, step, byte: Bytes, byte_row: Ints, wanted: Ints) -> Ints:
-        heads = np.flatnonzero(np.diff(byte_row, prepend=-1))
-        bases = self._start[wanted[byte_row[heads]]].astype(np.int64)
         if self._broken:
-            line_end = byte == LINE_END
-            begins = line_end.copy()
-            begins[heads] = True
-            base = np.zeros(len(byte), np.int64)
-            base[heads] = bases
-            base[line_end] = 0
-            heads = np.flatnonzero(begins)
-            return depths_of_parts(step, heads, base[heads])
-        total = np.cumsum(step.delta, dtype=np.int32)
-        return total + (bases - (total[heads] - step.delta[heads]))[np.cumsum(np.diff(byte_row, prepend=-1) != 0) - 1]
+            after = self._mended(step, byte, rows, words)
+        else:
+            after = depths(step, int(self._start[first]))
+            if not whole:
+                after += self._corrections(after, rows, words)
+        levels = after + step.close
+        keep = np.flatnonzero(levels <= level)
+        return Tokens(at.take(keep), byte.take(keep), levels.take(keep))
+
+    def _corrections(self, after: Ints32, rows: Ints, words: Words) -> Ints32:
+        """What a running depth lacks in each stretch, for the stretches left out before it."""
+        counts = bitmaps.row_sums(words)
+        ends = np.cumsum(counts)
+        lacks = self._start[rows]
+        lacks[1:] -= after.take(ends[:-1] - 1)
+        lacks[0] = 0
+        return np.repeat(lacks, counts)
+
+    def _mended(self, step: Steps, byte: Bytes, rows: Ints, words: Words) -> Ints32:
+        counts = bitmaps.row_sums(words)
+        heads = np.cumsum(counts) - counts
+        base = np.zeros(len(byte), np.int64)
+        base[heads] = self._start[rows]
+        begins = line_end = byte == LINE_END
+        base[line_end] = 0
+        begins[heads] = True
+        heads = np.flatnonzero(begins)
+        return depths_of_parts(step, heads, base[heads])
 
     def skip_blanks(self, at: Ints) -> Ints:
         """The first byte at or after each place that is no blank; `end` when there is none."""
@@ -128,7 +132,9 @@ class Index:
 
     def _skip_blanks_from(self, at: int, step: int) -> int:
         while 0 <= at < self.end:
-            reach = self.text[at : min(self.end, at + 4096)] if step > 0 else self.text[max(0, at - 4095) : at + 1][::-1]
+            reach = (
+                self.text[at : min(self.end, at + 4096)] if step > 0 else self.text[max(0, at - 4095) : at + 1][::-1]
+            )
             shown = np.flatnonzero(~_BLANK[reach])
             if len(shown):
                 return at + step * int(shown[0])
@@ -138,10 +144,6 @@ class Index:
     def raw(self, start: int, end: int) -> bytes:
         """The bytes of a range."""
         return self.text[start:end].tobytes()
-
-
-def _joined(parts, dtype):
-    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 def _clipped(part: Tokens, start: int, end: int) -> Tokens:

@@ -41,16 +41,11 @@ class Ending:
 
 
 def take_inventory(index: Index, kind: Kind, ending: Ending) -> tuple[Inventory, int]:
-    """The inventory of a payload of this kind, and the level of its results.
-
-    Text of no structure has no results, and says so by an unknown total.
-    """
+    """The inventory of a payload of kind json or ndjson, and the level of its results."""
     if kind == "json":
         listing, partial = _of_document(index, ending)
-    elif kind == "ndjson":
-        listing, partial = _of_lines(index, whole=ending.whole), []
     else:
-        return Inventory((), None, "$", () if ending.whole else ("window",), True, 0), 0
+        listing, partial = _of_lines(index, whole=ending.whole), []
     if not ending.whole:
         partial.insert(0, "window")
     if ending.deepest > MOST_LEVELS:
@@ -68,24 +63,15 @@ def _of_document(index: Index, ending: Ending) -> tuple[Listing | None, list[str
     root = int(index.skip_blanks(np.array([start]))[0])
     if root >= index.end:
         return None, []
-    opens = index.raw(root, root + 1) in (b"{", b"[")
-    end = _end_of_document(index, root) if opens else int(index.trim_blanks(np.array([index.end]))[0])
+    listing, end = find_results(index, root, whole=ending.whole)
     partial = []
     if ending.whole and (not ending.closed or end is None):
         partial.append("truncated")
     if ending.broken:
         partial.append("malformed")
-    if opens and end is not None and int(index.skip_blanks(np.array([end]))[0]) < index.end:
+    if end is not None and int(index.skip_blanks(np.array([end]))[0]) < index.end:
         partial.append("concatenated")
-    return find_results(index, root, end), partial
-
-
-def _end_of_document(index: Index, root: int) -> int | None:
-    """Where the container that opens at `root` is closed."""
-    for part in index.closings(root, index.end):
-        if len(part):
-            return int(part[0]) + 1
-    return None
+    return listing, partial
 
 
 def _of_lines(index: Index, *, whole: bool) -> Listing:

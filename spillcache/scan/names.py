@@ -15,7 +15,7 @@ import orjson
 
 from spillcache.scan.bitmaps import Ints
 from spillcache.scan.container import NAME_KEYS, decoded
-from spillcache.scan.fields import Fields, key_is, owners, read_fields, value_after_key
+from spillcache.scan.fields import Fields, Keys, owners, read_fields, value_after_key
 from spillcache.scan.index import Index
 
 LONGEST_NAME = 200
@@ -34,7 +34,9 @@ def names_of_keys(keys: list[bytes]) -> list[str]:
     return [decoded(b'"%b"' % key)[:LONGEST_NAME] for key in keys]
 
 
-def names_of_values(index: Index, values: Ints, ends: Ints, level: int, own: Fields | None, places: list[int]) -> list[str]:
+def names_of_values(
+    index: Index, values: Ints, ends: Ints, level: int, own: Fields | None, places: list[int]
+) -> list[str]:
     """Names of values that lie at `level`, whose own members are `own`; `places` are the numbers to fall back on."""
     names: list[str | None] = [None] * len(values)
     if own is not None and len(own.start):
@@ -48,8 +50,9 @@ def names_of_values(index: Index, values: Ints, ends: Ints, level: int, own: Fie
 
 def _name_by_nested(index: Index, values: Ints, ends: Ints, level: int, own: Fields, names: list[str | None]) -> None:
     parts = []
+    keys = Keys(index, own.start)
     for key in _NESTED:
-        start = own.start[key_is(index, own.start, key)]
+        start = own.start[keys.are(key)]
         parts.append(value_after_key(index, start, key))
     opens = np.sort(np.concatenate(parts))
     if not len(opens):
@@ -66,8 +69,11 @@ def _name(index: Index, fields: Fields, owner: Ints, ends: Ints, names: list[str
     """Give names to results that have none yet, by members of theirs; `owner` says whose each member is, -1 nobody's."""
     best = np.full(len(names), -1, np.int64)
     value_at = np.zeros(len(names), np.int64)
+    keys = Keys(index, fields.start)
     for key in reversed(NAME_KEYS + _LABELS):
-        found = np.flatnonzero(key_is(index, fields.start, key) & (owner >= 0))[::-1]  # of two with one key the first counts
+        found = np.flatnonzero(keys.are(key) & (owner >= 0))[
+            ::-1
+        ]  # of two with one key the first counts
         value = value_after_key(index, fields.start[found], key)
         found, value = found[value >= 0], value[value >= 0]
         usable = _usable(index, value, key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from spillcache.scan.bitmaps import Bytes
@@ -85,12 +87,13 @@ class _Scanning:
 
     def _settle_window(self, text: Bytes, *, whole: bool) -> None:
         end = min(self._window, self._size)
-        if self._pass is None or self._kind is None:
-            self._inventory = _NOTHING
+        fits = whole and self._size <= self._window
+        if self._pass is None or self._kind is None or not self._rows:
+            self._inventory = _NOTHING if fits else replace(_NOTHING, partial=("window",))
             return
         broken_at = self._pass.broken_at
         ending = Ending(
-            whole=whole and self._size <= self._window,
+            whole=fits,
             closed=not self._pass.depth and not self._pass.in_string,
             broken=broken_at is not None and broken_at < end,
             deepest=self._pass.deepest,

@@ -60,7 +60,7 @@ def depths(step: Steps, start: int) -> Ints32:
     return after
 
 
-def depths_of_parts(step: Steps, heads: Ints, bases: Ints) -> Ints:
+def depths_of_parts(step: Steps, heads: Ints, bases: Ints) -> Ints32:
     """The depth after each token, never below 0, where the token at each of `heads` begins anew at a depth of `bases`.
 
     `heads` ascends from 0. Clamping at 0 takes the lowest point so far off a running sum. The parts are pushed apart by
@@ -74,4 +74,4 @@ def depths_of_parts(step: Steps, heads: Ints, bases: Ints) -> Ints:
     raw = total + (bases - (total[heads] - delta[heads]))[part]
     apart = part * (len(delta) + 2)
     lowest = np.minimum.accumulate(np.minimum(raw, 0) - apart) + apart
-    return raw - np.minimum(lowest, 0)
+    return (raw - np.minimum(lowest, 0)).astype(np.int32)

@@ -75,7 +75,11 @@ def test_slabs_of_any_text_are_those_of_the_reference(payload: bytes) -> None:
     assert rows(found.slabs) == expected(payload, found)
 
 
-@given(st.integers(0, 700), st.sampled_from(["\\ud83d\\ude00", "\\\\", "é", "漢", "😀", "\\u00e9", "\\ud83d\\ud83d\\ude00", "\\\\\\n"]), st.booleans())
+@given(
+    st.integers(0, 700),
+    st.sampled_from(["\\ud83d\\ude00", "\\\\", "é", "漢", "😀", "\\u00e9", "\\ud83d\\ud83d\\ude00", "\\\\\\n"]),
+    st.booleans(),
+)
 def test_no_cut_is_ever_inside_a_unit(offset: int, unit: str, as_json: bool) -> None:
     """Wherever a code point, escape or surrogate pair falls on a stretch's end, the cut goes before it."""
     body = "x" * offset + unit * 400
@@ -111,7 +115,9 @@ def test_long_payloads_have_the_slabs_of_the_reference() -> None:
 
 
 def _long_payloads() -> list[bytes]:
-    documents = [document for name, document in MALFORMED.items() if name.startswith(("odd pieces", "lost quotes", "lines"))]
+    documents = [
+        document for name, document in MALFORMED.items() if name.startswith(("odd pieces", "lost quotes", "lines"))
+    ]
     sound = [{"name": f"n{n}", "text": 'say "hi"\\ 😀' * (n % 40), "values": [[n, "1"]] * (n % 90)} for n in range(500)]
     return [
         json.dumps({"data": {"result": sound}}).encode(),
@@ -166,6 +172,8 @@ def test_a_stretch_without_an_edge_is_marked() -> None:
 
 def test_a_named_result_wins_over_shallower_edges() -> None:
     """A cut stands where the last result of a stretch starts, blanks before it included in the slab before."""
-    payload = json.dumps({"status": "success", "data": {"result": [{"name": "x" * 600, "v": [1]} for _ in range(9)]}}, indent=4).encode()
+    payload = json.dumps(
+        {"status": "success", "data": {"result": [{"name": "x" * 600, "v": [1]} for _ in range(9)]}}, indent=4
+    ).encode()
     found = scan(payload)
     assert {result.start for result in found.inventory.results[1:]} <= set(found.slabs.ends.tolist())
