@@ -1,0 +1,8 @@
+"""`python -m spillcache.cli` is `spillcache`."""
+
+from __future__ import annotations
+
+from spillcache.cli.root import main
+
+if __name__ == "__main__":
+    main()

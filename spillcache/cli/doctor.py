@@ -1,0 +1,49 @@
+"""`spillcache doctor`: is this deployment sound, and if not, what has to change."""
+
+from __future__ import annotations
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from spillcache.cli import exits
+from spillcache.cli.answers import Verb, console, json_option, notice, print_json, visible
+from spillcache.cli.opened import settings_of
+from spillcache.cli.session import Session
+from spillcache.wiring.diagnosis import Finding, diagnose
+
+_SIGNS = {"ok": "[green]✓[/]", "advice": "[yellow]![/]", "change": "[bold red]✗[/]"}
+
+
+@click.command(cls=Verb)
+@click.option("--strict", is_flag=True, help="Exit with 1 also for what is only advice.")
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, strict: bool, as_json: bool) -> None:
+    """Check Redis (version, memory policy, role, every command under the ACL), keys and clock; say what to change.
+
+    The commands are really tried, on a key under the prefix that is gone afterwards. Exit code 1 when something must
+    change.
+    """
+    session: Session = ctx.obj
+    findings = diagnose(settings_of(session), tell=notice)
+    wrong = [found for found in findings if found.level == "change" or (strict and found.level == "advice")]
+    if as_json:
+        print_json({"healthy": not wrong, "findings": [found.as_dict() for found in findings]})
+    else:
+        _print(findings)
+    if wrong:
+        ctx.exit(exits.FAILED)
+
+
+def _print(findings: list[Finding]) -> None:
+    out = console()
+    table = Table("", "check", "found", header_style="bold", border_style="dim", box=None, pad_edge=False)
+    for found in findings:
+        table.add_row(_SIGNS[found.level], found.check, escape(visible(found.found)))
+    out.print(table)
+    for found in findings:
+        if found.remedy:
+            out.print(
+                f"\n{_SIGNS[found.level]} [bold]{found.check}[/]: {escape(visible(found.remedy))}", soft_wrap=True
+            )

@@ -1,0 +1,33 @@
+"""From a run's options to settings, logs and an open cache."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from spillcache.cli.answers import notice
+from spillcache.cli.session import Session
+from spillcache.sync import SpillCache
+from spillcache.wiring.logs import configure_logs
+from spillcache.wiring.opening import open_cache
+from spillcache.wiring.settings import Settings, read_settings
+
+
+def settings_of(session: Session) -> Settings:
+    """The settings of this run: the environment, and the global options over it. Raises `ArgumentsInvalid`."""
+    settings = read_settings(
+        redis_url=session.redis_url,
+        keyring_file=session.keyring_file,
+        tenant=session.tenant,
+        prefix=session.prefix,
+    )
+    configure_logs(settings.log_format, level=logging.WARNING)
+    return settings
+
+
+@contextmanager
+def opened(session: Session, *, reads: bool = True) -> Iterator[SpillCache]:
+    """A cache for one command. What was started or made for it on the way is said on standard error."""
+    with closing(open_cache(settings_of(session), reads=reads, tell=notice)) as cache:
+        yield cache

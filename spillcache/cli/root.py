@@ -1,0 +1,86 @@
+"""The root command: global options, and commands that are imported only when they are called."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from spillcache.cli import exits
+from spillcache.cli.session import Session
+
+#: Command → what help says of it. Each is `spillcache.cli.<name>:<name>`, and loads numpy and redis only when it runs.
+_COMMANDS = {
+    "put": "Store a payload and print what an agent gets in its place.",
+    "page": "Print one page of a spill.",
+    "walk": "Read a whole spill page by page, verified.",
+    "show": "Show what a spill contains, and how long it stays.",
+    "rm": "Remove a spill.",
+    "keys": "Make, list and rotate signing keys.",
+    "doctor": "Check Redis, keys and clock; say what to change.",
+    "demo": "Replay an incident on real data, with real processes.",
+    "embedded": "The server that runs where no Redis is configured.",
+}
+
+
+class _LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"spillcache.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--redis-url", metavar="URL", help="Redis or Valkey; else an embedded one.  [env: SPILLCACHE_REDIS_URL]")
+@click.option(
+    "--keyring-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Signing keys; `spillcache keys new` makes them.  [env: SPILLCACHE_KEYRING_FILE, SPILLCACHE_KEYRING]",
+)
+@click.option("--tenant", metavar="NAME", help="Whose spills.  [env: SPILLCACHE_TENANT; default: default]")
+@click.option("--prefix", metavar="TEXT", help="First part of every key.  [env: SPILLCACHE_PREFIX; default: sc]")
+@click.version_option(package_name="spillcache")
+@click.pass_context
+def spillcache(
+    ctx: click.Context, redis_url: str | None, keyring_file: Path | None, tenant: str | None, prefix: str | None
+) -> None:
+    """Spill large tool results to Redis once, and read them page by page, byte for byte.
+
+    Exit codes: 0 done, 1 FAILED, 2 usage, 3 PARTIAL (a walk that did not complete), 130 interrupted, 141 output closed.
+    """
+    ctx.obj = Session(redis_url=redis_url, keyring_file=keyring_file, tenant=tenant, prefix=prefix)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit; see the package's docstring for the codes."""
+    signal.signal(signal.SIGTERM, _unwind)
+    try:
+        code = spillcache.main(arguments, prog_name="spillcache", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(exits.INTERRUPTED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _unwind(number: int, frame: FrameType | None) -> NoReturn:
+    """End by way of every `finally`, so that nothing half-made stays behind."""
+    sys.exit(exits.TERMINATED)

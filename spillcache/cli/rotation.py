@@ -1,0 +1,125 @@
+"""Rotation of keys in its order: add everywhere, promote, wait the maximum age of a spill, remove.
+
+A key that signs before every replica knows it would make cursors that some replicas reject; a key that is removed while
+spills of its time can still be read would do the same. So each step refuses to come too early, as far as a ring's file
+can tell.
+"""
+
+from __future__ import annotations
+
+import secrets as randomness
+import shutil
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spillcache.errors import ArgumentsInvalid, KeyringInvalid
+from spillcache.keyring import MIN_KEY_BYTES, Keyring, hkdf_sha256
+from spillcache.wiring.opening import write_private
+
+STEPS = ("add", "promote", "remove")
+
+_FINGERPRINT_CHARACTERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A ring: its keys in order, the oldest first; the one that signs; and for how many seconds it has been so."""
+
+    secrets: Mapping[str, bytes]
+    sign: str
+    age_s: float
+
+
+def next_step(state: State) -> str:
+    """What comes next: a ring of one key gets another, a newest key that does not sign is promoted, old ones go."""
+    if len(state.secrets) == 1:
+        return "add"
+    return "remove" if state.sign == _newest(state) else "promote"
+
+
+def take(step: str, state: State, kid: str | None, *, max_age_s: float) -> State:
+    """The ring after a step, or `ArgumentsInvalid` when the step would break cursors that are in use."""
+    if step == "add":
+        return _added(state, kid)
+    if step == "promote":
+        return _promoted(state, kid)
+    return _removed(state, kid, max_age_s)
+
+
+def fresh_key(taken: Collection[str]) -> tuple[str, bytes]:
+    """A new key and an id for it: today's date, with a number when that is taken."""
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    names = (today, *(f"{today}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken), randomness.token_bytes(MIN_KEY_BYTES)
+
+
+def fingerprint(secret: bytes) -> str:
+    """Twelve characters that are equal where secrets are, and say nothing else of them."""
+    return hkdf_sha256(secret, b"spillcache/1/fingerprint").hex()[:_FINGERPRINT_CHARACTERS]
+
+
+def age_s(file: Path) -> float:
+    """Seconds since the ring's file was last written."""
+    return max(0.0, time.time() - file.stat().st_mtime)
+
+
+def replace_ring(file: Path, text: str) -> None:
+    """Put a new ring in the place of the old, at once and with the old one's mode. Raises `KeyringInvalid`."""
+    place = file.resolve()
+    draft = place.with_name(f".{place.name}.{randomness.token_hex(4)}")
+    try:
+        write_private(draft, text)
+        try:
+            shutil.copymode(place, draft)
+            draft.replace(place)
+        except BaseException:
+            draft.unlink()
+            raise
+    except OSError as error:
+        raise KeyringInvalid(f"the key ring file cannot be written ({type(error).__name__})") from None
+
+
+def _added(state: State, kid: str | None) -> State:
+    name, secret = fresh_key(state.secrets)
+    name = kid if kid is not None else name
+    if name in state.secrets:
+        raise ArgumentsInvalid(f"the ring already has a key {name!r}")
+    return _checked(State({**state.secrets, name: secret}, state.sign, 0))
+
+
+def _promoted(state: State, kid: str | None) -> State:
+    name = kid if kid is not None else _newest(state)
+    if name not in state.secrets:
+        raise ArgumentsInvalid(f"the ring has no key {name!r}")
+    if name == state.sign:
+        raise ArgumentsInvalid(f"key {name!r} signs already; add one first")
+    return _checked(State(state.secrets, name, 0))
+
+
+def _removed(state: State, kid: str | None, max_age_s: float) -> State:
+    gone = {kid} if kid is not None else set(state.secrets) - {state.sign}
+    if kid is not None and kid not in state.secrets:
+        raise ArgumentsInvalid(f"the ring has no key {kid!r}")
+    if state.sign in gone:
+        raise ArgumentsInvalid(f"key {state.sign!r} signs; promote another one first")
+    if not gone:
+        raise ArgumentsInvalid("the ring has only the key that signs")
+    if state.age_s < max_age_s:
+        raise ArgumentsInvalid(
+            f"the ring was changed {state.age_s:.0f} s ago; cursors of the old keys may be in use until "
+            f"{max_age_s:.0f} s have passed",
+            next_step="Wait, or use --force if no spill of the old keys is needed any more.",
+        )
+    return _checked(State({name: secret for name, secret in state.secrets.items() if name not in gone}, state.sign, 0))
+
+
+def _newest(state: State) -> str:
+    return list(state.secrets)[-1]
+
+
+def _checked(state: State) -> State:
+    Keyring(state.secrets, sign=state.sign)
+    return state

@@ -1,0 +1,117 @@
+"""`spillcache walk`: the whole payload, page by page, verified."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+from rich.markup import escape
+
+from spillcache.cli import exits
+from spillcache.cli.answers import (
+    Verb,
+    console,
+    drop_output,
+    human_bytes,
+    json_option,
+    print_error,
+    print_json,
+    write_raw,
+)
+from spillcache.cli.opened import opened
+from spillcache.cli.session import Session
+from spillcache.cli.target import written_whole
+from spillcache.cli.walking import Progress, Walked
+from spillcache.errors import SpillCorrupt, SpillError
+from spillcache.page import Page
+
+
+@click.command(cls=Verb)
+@click.argument("spill_id", metavar="ID")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Write to FILE, which appears only when the walk is COMPLETE.",
+)
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Size cap of each page as JSON, in bytes.")
+@json_option
+@click.pass_context
+def walk(ctx: click.Context, spill_id: str, output: Path | None, budget: int | None, as_json: bool) -> None:
+    """Read the whole spill ID, page by page as an agent would, and check it.
+
+    Exit code 0 means COMPLETE, and that the SHA-256 of the pages is the stored one. Without -o the payload goes to
+    standard output. With --json each page is a line of JSON; with --json and -o one line at the end sums up.
+    """
+    file = None if output is None or str(output) == "-" else output
+    walked = Walked(output=file)
+    try:
+        with written_whole(file) if file else nullcontext() as target:
+            _walk(ctx.obj, spill_id, budget, walked, _sink(target, as_json=as_json))
+    except SpillError as error:
+        if isinstance(error, SpillCorrupt) or not walked.pages:
+            raise  # FAILED: nothing came, or what came is wrong
+        print_error(error, as_json=as_json)
+        _report(walked, as_json=False)
+        ctx.exit(exits.PARTIAL)
+    except BrokenPipeError:
+        drop_output()
+        ctx.exit(exits.PARTIAL)
+    except KeyboardInterrupt:
+        _report(walked, as_json=as_json and file is not None)
+        ctx.exit(exits.PARTIAL)
+    _report(walked, as_json=as_json and file is not None, quiet=as_json)
+
+
+def _walk(session: Session, spill_id: str, budget: int | None, walked: Walked, sink: Callable[[Page], None]) -> None:
+    """Hand every page to the sink. Raises what the library raises, and `SpillCorrupt` when they are not the payload."""
+    with opened(session) as cache:
+        walked.stat = cache.stat(spill_id)
+        with Progress(walked.stat.size, shown=sys.stderr.isatty() and not _shares_terminal(walked)) as progress:
+            for page in cache.walk(spill_id, budget=budget):
+                sink(page)
+                walked.take(page)
+                progress.show(walked.size)
+    walked.check()
+
+
+def _sink(target: BinaryIO | None, *, as_json: bool) -> Callable[[Page], None]:
+    """Where pages go: into the file, else to standard output, as JSON or as what they hold."""
+    if target is not None:
+        return lambda page: _into(target, page)
+    return (lambda page: print_json(page.as_dict())) if as_json else (lambda page: write_raw(page.data))
+
+
+def _into(target: BinaryIO, page: Page) -> None:
+    target.write(page.data)
+
+
+def _shares_terminal(walked: Walked) -> bool:
+    """Whether pages and progress bar would go to the same screen."""
+    return walked.output is None and sys.stdout.isatty()
+
+
+def _report(walked: Walked, *, as_json: bool, quiet: bool = False) -> None:
+    """Say how it ended: as JSON on standard output, else aside, because the payload may be on standard output."""
+    if as_json:
+        print_json(walked.as_dict())
+        return
+    if quiet:
+        return
+    aside = console(aside=True)
+    where = f" to [bold]{escape(str(walked.output))}[/]" if walked.output and walked.complete else ""
+    color = "green" if walked.complete else "yellow"
+    aside.print(
+        f"[bold {color}]{walked.status}[/] {walked.pages} page(s), {human_bytes(walked.size)}{where}", soft_wrap=True
+    )
+    if walked.complete and walked.stat is not None:
+        aside.print(f"[dim]sha256 {walked.stat.sha256} agrees[/]", soft_wrap=True)
+        aside.print(f"[dim]receipt {walked.receipt}[/]", soft_wrap=True)
+    elif walked.stat is not None:
+        kept = f"; {escape(str(walked.output))} was not written" if walked.output else ""
+        aside.print(f"of {human_bytes(walked.stat.size)}: this is not the whole payload{kept}", soft_wrap=True)

@@ -1,0 +1,89 @@
+"""A walk in progress: what has come, whether it is the payload, and the bar that shows it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import rich.progress
+
+from spillcache.cli.answers import console
+from spillcache.errors import SpillCorrupt
+from spillcache.page import Page
+from spillcache.sync import Stat
+
+
+@dataclass(slots=True)
+class Walked:
+    """What has come so far: `size` bytes in `pages` pages. `stat` is what the store says of the spill."""
+
+    output: Path | None
+    stat: Stat | None = None
+    pages: int = 0
+    size: int = 0
+    complete: bool = False
+    receipt: str | None = None
+    _sha256: Any = field(default_factory=hashlib.sha256, repr=False)
+
+    @property
+    def status(self) -> str:
+        """COMPLETE once `check` has found it so."""
+        return "COMPLETE" if self.complete else "PARTIAL"
+
+    def take(self, page: Page) -> None:
+        """Count a page that was handed on."""
+        data = page.data
+        self._sha256.update(data)
+        self.pages, self.size = self.pages + 1, self.size + len(data)
+        self.receipt = page.receipt
+
+    def check(self) -> None:
+        """Whether all came, and came right. The receipt is there when the last page said COMPLETE.
+
+        Raises `SpillCorrupt`.
+        """
+        if self.stat is None or self.receipt is None or self._sha256.hexdigest() != self.stat.sha256:
+            raise SpillCorrupt("the pages do not add up to the payload: size or SHA-256 are not the stored ones")
+        self.complete = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """The sum of the walk. Fields that do not apply are absent."""
+        answer: dict[str, Any] = {"pages": self.pages, "bytes": self.size}
+        if self.stat is not None:
+            answer = {"spill_id": self.stat.spill_id, "size_bytes": self.stat.size} | answer
+        if self.complete:
+            answer |= {"sha256": self._sha256.hexdigest(), "output": str(self.output)}
+        answer["status"] = self.status
+        if self.complete:
+            answer["receipt"] = self.receipt
+        return answer
+
+
+class Progress:
+    """A bar on standard error that vanishes when the walk ends. A context manager; not `shown`, it does nothing."""
+
+    def __init__(self, size: int, *, shown: bool) -> None:
+        self._bar = rich.progress.Progress(
+            rich.progress.TextColumn("walking"),
+            rich.progress.BarColumn(),
+            rich.progress.DownloadColumn(binary_units=True),
+            rich.progress.TimeRemainingColumn(),
+            console=console(aside=True),
+            transient=True,
+            disable=not shown,
+        )
+        self._task = self._bar.add_task("walking", total=size)
+
+    def show(self, done: int) -> None:
+        """Move to `done` bytes."""
+        self._bar.update(self._task, completed=done)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()

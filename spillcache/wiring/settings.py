@@ -1,0 +1,105 @@
+"""Settings: the one place that reads them, from environment variables `SPILLCACHE_…`.
+
+Everything has a default, so an empty environment works: it gets the embedded server and that server's own key ring.
+An empty variable counts as one that is not set. What a face was told on its own command line goes over the environment.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from spillcache.errors import ArgumentsInvalid
+
+PREFIX = "SPILLCACHE_"
+
+LogFormat = Literal["auto", "console", "json"]
+
+
+class Settings(BaseSettings):
+    """Typed settings. Sizes in bytes, times in seconds. Made by `read_settings`, which raises in our own words."""
+
+    # A wrong value may be a secret in the wrong variable, so no error repeats its input.
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
+
+    redis_url: SecretStr | None = Field(
+        None,
+        description="redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://; else the embedded server",
+    )
+    prefix: str = Field("sc", description="first part of every key; no braces")
+    ttl_s: float = Field(900, gt=0, description="the lease: how long a spill stays after it was last read")
+    max_age_s: float = Field(86_400, gt=0, description="age beyond which reads no longer renew the lease")
+    budget_bytes: int = Field(7_500, gt=0, description="size cap of every answer; what fits goes through unspilled")
+    max_payload_bytes: int = Field(256 << 20, gt=0, description="the largest payload that is stored")
+    preview_bytes: Annotated[tuple[int, int], NoDecode] = Field(
+        (1024, 256), description="bytes of the preview's head and tail: HEAD,TAIL"
+    )
+    deadline_s: Annotated[tuple[float, float], NoDecode] = Field(
+        (2.0, 10.0), description="the longest that one operation on Redis may take: READ,WRITE"
+    )
+    concurrency: int = Field(16, gt=0, description="operations on Redis at once, in one process")
+    wait_replicas: int = Field(0, ge=0, description="replicas that must confirm a spill before it is handed out")
+    keyring_file: Path | None = Field(None, description="file of the key ring; `spillcache keys new` makes one")
+    keyring: SecretStr | None = Field(None, description="the key ring itself, as JSON, in place of a file")
+    tenant: str = Field("default", min_length=1, description="whose spills are written and read")
+    tool_name: str = Field("search_query_spill", min_length=1, description="name of the tool that reads spills")
+    log_format: LogFormat = Field("auto", description="auto is console on a terminal, else json")
+
+    @field_validator("preview_bytes", "deadline_s", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+    @field_validator("preview_bytes")
+    @classmethod
+    def _not_negative(cls, value: tuple[int, int]) -> tuple[int, int]:
+        if min(value) < 0:
+            raise ValueError("must not be negative")
+        return value
+
+    @field_validator("deadline_s")
+    @classmethod
+    def _positive(cls, value: tuple[float, float]) -> tuple[float, float]:
+        if min(value) <= 0:
+            raise ValueError("must be positive")
+        return value
+
+    @field_validator("prefix")
+    @classmethod
+    def _no_braces(cls, value: str) -> str:
+        if {"{", "}"} & set(value):  # they would take the cluster's hash tag from the spill id
+            raise ValueError("must not hold braces")
+        return value
+
+    @model_validator(mode="after")
+    def _one_ring(self) -> Self:
+        if self.keyring is not None and self.keyring_file is not None:
+            raise ValueError(f"set one of {PREFIX}KEYRING and {PREFIX}KEYRING_FILE, not both")
+        return self
+
+
+def read_settings(**overrides: Any) -> Settings:
+    """Settings from the environment; an override that is not None goes over it.
+
+    Raises `ArgumentsInvalid`, which names the variables and what is wrong with each, but not their values.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    if "keyring_file" in given:  # who names a file means that one, whatever ring the environment holds
+        given.setdefault("keyring", None)
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        complaints = [_complaint(found["loc"], found["msg"]) for found in error.errors(include_input=False)]
+    raise ArgumentsInvalid(
+        f"settings are not valid: {'; '.join(complaints)}", next_step="Correct the settings and run it again."
+    )
+
+
+def _complaint(place: tuple[int | str, ...], message: str) -> str:
+    said = message.removeprefix("Value error, ")
+    return f"{PREFIX}{str(place[0]).upper()}: {said}" if place else said
