@@ -17,6 +17,7 @@ from __future__ import annotations
 from spillcache._async.cache import SpillCache
 from spillcache._async.reader import Stat
 from spillcache._async.writer import SpillWriter
+from spillcache.decorator import spills
 from spillcache.envelope import Envelope
 from spillcache.errors import SpillError
 from spillcache.keyring import Keyring
@@ -38,5 +39,6 @@ __all__ = [
     "SpillWriter",
     "Stat",
     "Wire",
+    "spills",
     "verify_receipt",
 ]

@@ -24,9 +24,8 @@ import binascii
 import hmac
 import re
 import struct
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spillcache.errors import CursorKeyUnknown, CursorMalformed, CursorRejected, CursorVersionUnsupported
 from spillcache.ids import trim
@@ -43,7 +42,7 @@ LEASE_EPOCH = 1_767_225_600  # 2026-01-01T00:00:00Z in Unix seconds; four bytes 
 _SHORT = struct.Struct(">BB5sII")
 _LONG = struct.Struct(">5s5s2s")
 _SHAPE = re.compile("[A-Za-z0-9_-]{40}|[A-Za-z0-9_-]{56}", re.ASCII)
-_FROM_URL_SAFE = str.maketrans("-_", "+/")
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 class Kind(IntEnum):
@@ -55,8 +54,10 @@ class Kind(IntEnum):
     INVENTORY = 3  # the list of results; position counts entries
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+_KINDS = tuple(Kind)
+
+
+class Cursor(NamedTuple):
     """What a cursor says. `start` and `end` bound the walk in bytes; both are 0 for kinds WALK and INVENTORY."""
 
     kind: Kind
@@ -72,7 +73,7 @@ class Cursor:
 
     def renewed(self, stamp: int) -> Cursor:
         """The same cursor with another lease stamp."""
-        return self if stamp == self.stamp else replace(self, stamp=stamp)
+        return self if stamp == self.stamp else self._replace(stamp=stamp)
 
 
 def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) -> str:
@@ -107,17 +108,16 @@ def _raw(text: str) -> bytes:
     trimmed = trim(text)
     if not _SHAPE.fullmatch(trimmed):
         raise CursorMalformed("this is not a cursor: it must be next_cursor of the previous page, copied exactly")
-    return binascii.a2b_base64(trimmed.translate(_FROM_URL_SAFE))
+    return binascii.a2b_base64(trimmed.encode().translate(_FROM_URL_SAFE))
 
 
 def _read(body: bytes) -> Cursor:
     # The signature holds, so whatever is odd here was signed by a newer release.
     head, _, position, stamp, walk = _SHORT.unpack_from(body)
-    try:
-        kind = Kind(head & 15)
-    except ValueError:
-        raise CursorVersionUnsupported("the cursor continues something that this release does not know") from None
-    long = kind in (Kind.RESULT, Kind.PART)
+    if head & 15 >= len(_KINDS):
+        raise CursorVersionUnsupported("the cursor continues something that this release does not know")
+    kind = _KINDS[head & 15]
+    long = kind is Kind.RESULT or kind is Kind.PART
     if len(body) != _SHORT.size + long * _LONG.size:
         raise CursorVersionUnsupported("the cursor has a length that this release does not know")
     start, end, spare = _LONG.unpack_from(body, _SHORT.size) if long else (b"", b"", b"\0\0")

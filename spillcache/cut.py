@@ -7,8 +7,9 @@ the room (small budgets, tails of walks that a host cut) are the bytes themselve
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from spillcache.edges import LONGEST_UNIT, floor_edge
 from spillcache.frame import Chunk
@@ -40,16 +41,21 @@ def cut(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire, kind: Kind)
     """
     if kind == "bytes":
         return min(limit, begin + room // len(wire.copies) // 4 * 3)
-    fits = _fitting(chunk, begin, limit, room, wire)
-    at, spent = fits[-1][:2] if fits else (begin, 0)
-    if at == limit or (_next_end(chunk, at) >= limit and spent + _measured(chunk, at, limit, wire) <= room):
+    ends, costs = chunk.ends, _costs(chunk, begin, wire)
+    first = bisect_right(ends, begin)
+    stop = first + bisect_right(costs, room)  # the cuts that fit are `first` to `stop`, exclusive
+    while stop > first and ends[stop - 1] > limit:
+        stop -= 1
+    at, spent = (ends[stop - 1], costs[stop - 1 - first]) if stop > first else (begin, 0)
+    following = ends[stop] if stop < len(ends) else len(chunk.text)
+    if at == limit or (following >= limit and _fits(chunk, at, limit, room - spent, wire)):
         return limit
-    starts = [end for end, cost, _ in fits if cost >= (1 - _RESULT_SHARE) * room and end in chunk.starts]
-    if starts:
-        return starts[-1]
-    near = [(depth, -end) for end, cost, depth in fits if cost >= (1 - _EDGE_SHARE) * room]
+    for place in range(stop - 1, first + bisect_left(costs, (1 - _RESULT_SHARE) * room) - 1, -1):
+        if ends[place] in chunk.starts:
+            return ends[place]
+    near = range(first + bisect_left(costs, (1 - _EDGE_SHARE) * room), stop)
     if near:
-        return -min(near)[1]
+        return ends[min(near, key=lambda place: (chunk.depths[place], -place))]
     return _within_slab(chunk, at, limit, room - spent, round(room * _EDGE_SHARE), wire, kind)
 
 
@@ -68,24 +74,22 @@ def prefix_within(text: bytes, room: int, wire: Wire, most: int) -> int:
     return floor_edge(text, low)
 
 
-def _fitting(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire) -> list[tuple[int, int, int]]:
-    """The recorded cuts that a page may end at: (end, cost up to there, depth)."""
-    ends, depths, fits = chunk.ends, chunk.depths, []
+def _costs(chunk: Chunk, begin: int, wire: Wire) -> list[int]:
+    """What a page that begins at `begin` costs on the wire up to each recorded cut after it."""
+    ends = chunk.ends
+    first = bisect_right(ends, begin)
     extras = _extras(chunk, wire)
+    if first == len(ends):
+        return []
+    if extras is None:
+        pieces = zip([begin, *ends[first:]], ends[first:], strict=False)
+        return list(accumulate(_measured(chunk, at, end, wire) for at, end in pieces))
     copies = len(wire.copies)
-    index = bisect_right(ends, begin)
-    at, spent = begin, 0
-    recorded = index > 0 and ends[index - 1] == begin  # else the slab's cost covers more than lies between the two
-    while index < len(ends) and (end := ends[index]) <= limit:
-        if recorded and extras is not None:
-            spent += (end - at) * copies + extras[index]
-        else:
-            spent += _measured(chunk, at, end, wire)
-        if spent > room:
-            break
-        fits.append((end, spent, depths[index]))
-        at, recorded, index = end, True, index + 1
-    return fits
+    # The first slab may begin before `begin`, then its recorded cost covers more than lies between the two.
+    whole = first > 0 and ends[first - 1] == begin
+    head = extras[first] if whole else _measured(chunk, begin, ends[first], wire) - (ends[first] - begin) * copies
+    added = accumulate(extras[first + 1 :], initial=head)
+    return [(end - begin) * copies + extra for end, extra in zip(ends[first:], added, strict=True)]
 
 
 def _extras(chunk: Chunk, wire: Wire) -> Sequence[int] | None:
@@ -96,11 +100,6 @@ def _extras(chunk: Chunk, wire: Wire) -> Sequence[int] | None:
         return chunk.once if wire.copies[0] == 1 else chunk.twice
     once, twice = wire.copies.count(1), wire.copies.count(2)
     return [once * one + twice * two for one, two in zip(chunk.once, chunk.twice, strict=True)]
-
-
-def _next_end(chunk: Chunk, at: int) -> int:
-    index = bisect_right(chunk.ends, at)
-    return chunk.ends[index] if index < len(chunk.ends) else len(chunk.text)
 
 
 def _within_slab(chunk: Chunk, at: int, limit: int, room: int, tail: int, wire: Wire, kind: Kind) -> int:
@@ -131,6 +130,12 @@ def _edges(chunk: Chunk, at: int, stop: int, kind: Kind) -> Iterator[tuple[int, 
                 depth += 1
             case 0x5D | 0x7D:
                 depth -= 1
+
+
+def _fits(chunk: Chunk, begin: int, end: int, room: int, wire: Wire) -> bool:
+    # No text costs less than its bytes. An end that is only the window's, which may lie inside a code point, is always
+    # too far for that, so it is never decoded.
+    return (end - begin) * len(wire.copies) <= room and _measured(chunk, begin, end, wire) <= room
 
 
 def _measured(chunk: Chunk, begin: int, end: int, wire: Wire) -> int:

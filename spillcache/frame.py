@@ -21,7 +21,7 @@ from __future__ import annotations
 import struct
 import threading
 from bisect import bisect_right
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import zstandard
 
@@ -36,6 +36,8 @@ from spillcache.errors import SpillCorrupt
 CHUNK_BYTES = 16_272
 SEGMENT_CHUNKS = 256  # a hash of 8 MB dumps or migrates in 50 ms, half that here; one of 512 MB blocks for 84 ms
 SEGMENT_BYTES = CHUNK_BYTES * SEGMENT_CHUNKS
+
+_FIELDS = tuple(map(str, range(SEGMENT_CHUNKS)))
 
 #: Below this saving a frame is stored raw: reading it then costs no decompression.
 _WORTHWHILE = 0.93
@@ -56,8 +58,7 @@ class _Codecs(threading.local):
 _codecs = _Codecs()
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A stretch of the payload and where it may be cut; offsets are relative to its first byte.
 
     `ends` are the recorded cuts, ascending. `depths[i]` is the nesting of cut i, `once[i]` and `twice[i]` what escaping
@@ -78,7 +79,7 @@ class Chunk:
 def locate(index: int) -> tuple[int, str]:
     """Segment and field name of chunk `index`."""
     segment, field = divmod(index, SEGMENT_CHUNKS)
-    return segment, str(field)
+    return segment, _FIELDS[field]
 
 
 def chunk_count(size: int) -> int:

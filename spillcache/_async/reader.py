@@ -9,7 +9,7 @@ import hashlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from spillcache._async.gate import compute
 from spillcache._async.store import Field, Store
@@ -307,8 +307,7 @@ class Reader:
         return max(LEASE_EPOCH, int(self._terms.clock()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(NamedTuple):
     """What one command brought: the manifest, consecutive chunks joined, where they start, and other fields."""
 
     manifest: Manifest

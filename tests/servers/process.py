@@ -19,7 +19,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from spillcache.wiring.lifeline import TiedProcess
+from spillcache.embedded.lifeline import TiedProcess
 from tests.servers.waiting import NeverHappenedError, until
 
 Config = Mapping[str, str | Sequence[str]]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from spillcache.errors import ServerUnsupported
-from spillcache.wiring.embedded import find_server_binary
+from spillcache.embedded.server import find_server_binary
 
 _DOCKER_ANSWERS_WITHIN_S = 2.0
 

@@ -26,9 +26,9 @@ from typing import Self
 from urllib.parse import quote
 
 from spillcache.errors import ServerUnsupported, StoreUnavailable
-from spillcache.wiring import socketfile
-from spillcache.wiring.lifeline import TiedProcess
-from spillcache.wiring.socketfile import Answer
+from spillcache.embedded import socketfile
+from spillcache.embedded.lifeline import TiedProcess
+from spillcache.embedded.socketfile import Answer
 
 DEFAULT_MAXMEMORY_BYTES = 512 * 1024 * 1024
 

@@ -18,10 +18,10 @@ import pytest
 import redis
 
 from spillcache.errors import ServerUnsupported, StoreUnavailable
-from spillcache.wiring import embedded, socketfile
-from spillcache.wiring.embedded import EmbeddedServer, start_shared, state_directory, stop_shared
-from spillcache.wiring.lifeline import TiedProcess
-from spillcache.wiring.socketfile import Answer
+from spillcache.embedded import server as embedded, socketfile
+from spillcache.embedded.server import EmbeddedServer, start_shared, state_directory, stop_shared
+from spillcache.embedded.lifeline import TiedProcess
+from spillcache.embedded.socketfile import Answer
 from tests.servers.requirements import requires
 from tests.servers.waiting import until
 
@@ -194,7 +194,7 @@ def test_a_shared_server_is_started_once_and_found_again(state: Path) -> None:
 def test_a_shared_server_outlives_the_process_that_started_it(state: Path) -> None:
     """That is what it is for: commands come and go."""
     code = (
-        "import pathlib, sys; from spillcache.wiring.embedded import start_shared;"
+        "import pathlib, sys; from spillcache.embedded.server import start_shared;"
         "start_shared(pathlib.Path(sys.argv[1]))"
     )
     subprocess.run([sys.executable, "-c", code, str(state)], check=True, capture_output=True)
@@ -309,7 +309,7 @@ while True:
 
 _STARTS_AND_WAITS = """
 import sys
-from spillcache.wiring.embedded import EmbeddedServer
+from spillcache.embedded.server import EmbeddedServer
 server = EmbeddedServer.start()
 print(server.url, flush=True)
 sys.stdin.read()
@@ -317,7 +317,7 @@ sys.stdin.read()
 
 _STARTS_FORKS_AND_WAITS = """
 import os, signal, sys
-from spillcache.wiring.embedded import EmbeddedServer
+from spillcache.embedded.server import EmbeddedServer
 server = EmbeddedServer.start()
 print(server.url, flush=True)
 if os.fork() == 0:
