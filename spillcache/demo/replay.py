@@ -1,0 +1,164 @@
+"""The replay: write once, read from processes that come and go, and compare what each way of looking lets one say."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from spillcache.demo import sample
+from spillcache.demo.fleet import Fleet
+from spillcache.demo.views import Conclusion, Fragment, Series, all_series, conclude, preview_of, search
+from spillcache.errors import ReceiptRejected
+from spillcache.keyring import MIN_KEY_BYTES, Keyring, format_ring
+from spillcache.sync import SpillCache, verify_receipt
+from spillcache.wiring.opening import private_server, write_private
+
+BUDGET_BYTES = 7_500
+READERS = ("reader-1", "reader-2", "reader-3")
+
+_KILL_AT = 1 / 3  # of the payload: when that much has been delivered, whoever is next dies
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What one reader process did."""
+
+    name: str
+    pid: int
+    pages: int
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A finished walk: the answers as they came over the pipe, the bytes that they hold, and who served them."""
+
+    answers: list[bytes]
+    data: bytes
+    last: dict[str, Any]
+    served: list[Served]
+    killed: str | None
+    handed_on: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """All that came out. `conclusions` has one list, in the order of `series`, for each way of looking."""
+
+    size: int
+    sha256: str
+    envelope: dict[str, Any]
+    envelope_bytes: int
+    walk: Walk
+    series: list[Series]
+    conclusions: dict[str, list[Conclusion]]
+    checks: dict[str, bool]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is as it must be."""
+        return all(self.checks.values())
+
+    def right(self, way: str) -> int:
+        """How many series a way of looking gets right."""
+        return sum(said.is_right(one) for said, one in zip(self.conclusions[way], self.series, strict=True))
+
+
+def replay(tell: Tell) -> Replay:
+    """Do it all, saying to `tell` what is being done. Raises `SpillError` when there is no server to start."""
+    payload = sample.payload()
+    with tempfile.TemporaryDirectory(prefix="spillcache-demo-") as directory, private_server() as server:
+        file = Path(directory) / "keyring.json"
+        write_private(file, format_ring({"demo": secrets.token_bytes(MIN_KEY_BYTES)}, "demo"))
+        keyring = Keyring.from_file(file)
+        with (
+            Fleet(READERS, server.url, file) as fleet,
+            SpillCache.from_url(server.url, keyring=keyring, budget_bytes=BUDGET_BYTES) as cache,
+        ):
+            envelope = cache.put(payload, tool=sample.TOOL).as_dict()
+            tell(f"A tool returned {len(payload):,} bytes. They are stored; the agent gets an envelope of a few KB.")
+            walk = _walk(fleet, envelope["spill_id"], len(payload), tell)
+            stored = cache.fetch(envelope["spill_id"])
+    return _judge(payload, stored, envelope, walk, keyring)
+
+
+def _walk(fleet: Fleet, spill_id: str, size: int, tell: Tell) -> Walk:
+    tell(f"{len(fleet.readers)} reader processes take turns; they share only Redis and the key ring.")
+    answers: list[bytes] = []
+    chunks: list[str] = []
+    killed: str | None = None
+    delivered = 0
+    request = {"spill_id": spill_id}
+    while True:
+        if killed is None and delivered >= size * _KILL_AT:
+            victim = fleet.next_reader()
+            victim.kill()
+            killed = victim.name
+            tell(f"SIGKILL for {victim.name} (process {victim.pid}) after {delivered:,} bytes; the walk goes on.")
+        line = fleet.ask(request)
+        page = orjson.loads(line)
+        answers.append(line)
+        chunks.append(page.get("chunk", ""))
+        delivered += len(chunks[-1].encode())
+        if "next_cursor" not in page:
+            served = [Served(one.name, one.pid, one.pages, one.exit_code) for one in fleet.readers]
+            return Walk(answers, "".join(chunks).encode(), page, served, killed, fleet.handed_on)
+        request = {"spill_id": spill_id, "cursor": page["next_cursor"]}
+
+
+def _judge(payload: bytes, stored: bytes, envelope: dict[str, Any], walk: Walk, keyring: Keyring) -> Replay:
+    series = all_series(payload)
+    conclusions = {
+        "preview": conclude(series, preview_of(envelope, len(payload))),
+        "search": conclude(series, search(stored, BUDGET_BYTES)),
+        "walk": conclude(series, [Fragment(0, walk.data)]),
+    }
+    found = Replay(
+        size=len(payload),
+        sha256=hashlib.sha256(payload).hexdigest(),
+        envelope=envelope,
+        envelope_bytes=len(orjson.dumps(envelope)),
+        walk=walk,
+        series=series,
+        conclusions=conclusions,
+        checks={},
+    )
+    found.checks.update(_checks(found, keyring))
+    return found
+
+
+def _checks(found: Replay, keyring: Keyring) -> dict[str, bool]:
+    walk, all_of_them = found.walk, len(found.series)
+    by_name = {one.name: one for one in walk.served}
+    return {
+        "the walk ended COMPLETE": walk.last.get("status") == "COMPLETE",
+        "the SHA-256 of the pages is the payload's": hashlib.sha256(walk.data).hexdigest() == found.sha256,
+        "the receipt is genuine and names that SHA-256": _receipt_agrees(walk.last, found, keyring),
+        f"the envelope and every page fit {BUDGET_BYTES:,} bytes": max(found.envelope_bytes, *map(len, walk.answers))
+        <= BUDGET_BYTES,
+        "every reader served pages": all(one.pages for one in walk.served),
+        "one was killed part way, and its turn was taken over": (
+            walk.killed is not None and by_name[walk.killed].exit_code == -9 and walk.handed_on > 0
+        ),
+        "the walk is right about every series": found.right("walk") == all_of_them,
+        "the preview is not": found.right("preview") < all_of_them,
+        "the text search is not": found.right("search") < all_of_them,
+    }
+
+
+def _receipt_agrees(last: dict[str, Any], found: Replay, keyring: Keyring) -> bool:
+    try:
+        receipt = verify_receipt(last.get("receipt", ""), keyring, tenant="default")
+    except ReceiptRejected:
+        return False
+    named = (receipt.spill_id, receipt.size, receipt.sha256.hex())
+    return named == (found.envelope["spill_id"], found.size, found.sha256)
