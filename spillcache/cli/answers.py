@@ -61,20 +61,25 @@ def print_error(error: SpillError, *, as_json: bool) -> None:
         print_json(error.as_dict())
         return
     aside = console(aside=True)
-    aside.print(f"[bold red]FAILED[/] [bold]{error.code}[/]: {escape(visible(error.message))}", soft_wrap=True)
-    aside.print(f"[dim]Next:[/] {escape(error.next_step)}", soft_wrap=True)
+    say(aside, f"[bold red]FAILED[/] [bold]{error.code}[/]: {escape(visible(error.message))}")
+    say(aside, f"[dim]Next:[/] {escape(error.next_step)}")
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Label and value (rich markup), a line each, on standard output; nothing is folded or cut."""
+    """Label and value (rich markup), a line each, on standard output."""
     out = console()
     for label, value in facts:
-        out.print(f"[dim]{label:<11}[/]{value}", soft_wrap=True)
+        say(out, f"[dim]{label:<11}[/]{value}")
+
+
+def say(out: Console, sentence: str) -> None:
+    """Prose (rich markup): a terminal gets it folded between words, a pipe as one line."""
+    out.print(sentence, soft_wrap=not out.is_terminal)
 
 
 def notice(sentence: str) -> None:
     """A remark that is not the answer, on standard error."""
-    console(aside=True).print(f"[dim]{escape(sentence)}[/]", soft_wrap=True)
+    say(console(aside=True), f"[dim]{escape(sentence)}[/]")
 
 
 def drop_output() -> None:

@@ -12,10 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from spillcache.cli import exits
-from spillcache.cli.answers import Verb, console, json_option, print_json, visible
+from spillcache.cli.answers import Verb, console, json_option, print_json, say, visible
 from spillcache.demo.replay import Replay, replay
 from spillcache.demo.views import NO_DATA, UNAVAILABLE, Conclusion, Series
 
+_WIDEST = 130  # columns; a wider table leaves the eye nothing to follow
 _WAYS = {"preview": "the preview", "search": "a text search", "walk": "the walk"}
 
 
@@ -29,7 +30,7 @@ def demo(ctx: click.Context, as_json: bool) -> None:
     hold.
     """
     aside = console(aside=True)
-    found = replay(lambda sentence: aside.print(f"[dim]•[/] {escape(sentence)}", soft_wrap=True))
+    found = replay(lambda sentence: say(aside, f"[dim]•[/] {escape(sentence)}"))
     if as_json:
         print_json(_as_dict(found))
     else:
@@ -66,7 +67,7 @@ def _tally(found: Replay, way: str) -> dict[str, int]:
 
 def _print(found: Replay, out: Console) -> None:
     out.print()
-    out.print(_series_table(found))
+    out.print(_series_table(found, out))
     out.print()
     out.print(_tally_table(found))
     out.print()
@@ -78,15 +79,16 @@ def _print(found: Replay, out: Console) -> None:
     out.print(f"\n[bold {color}]{found.walk.last['status']}[/] {found.size:,} bytes, sha256 {found.sha256}")
 
 
-def _series_table(found: Replay) -> Table:
+def _series_table(found: Replay, out: Console) -> Table:
     table = Table(
         title="What three ways of looking let an agent say of each series: last value (samples)",
         title_justify="left",
         header_style="bold",
         border_style="dim",
         box=box.SIMPLE_HEAD,
+        width=min(out.width, _WIDEST),
     )
-    table.add_column("series", overflow="ellipsis", no_wrap=True)
+    table.add_column("series", overflow="ellipsis", no_wrap=True, ratio=1)
     for name in _WAYS.values():
         table.add_column(name, no_wrap=True, min_width=14)
     query = None

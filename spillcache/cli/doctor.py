@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from spillcache.cli import exits
-from spillcache.cli.answers import Verb, console, json_option, notice, print_json, visible
+from spillcache.cli.answers import Verb, console, json_option, notice, print_json, say, visible
 from spillcache.cli.opened import settings_of
 from spillcache.cli.session import Session
 from spillcache.wiring.diagnosis import Finding, diagnose
@@ -44,6 +44,4 @@ def _print(findings: list[Finding]) -> None:
     out.print(table)
     for found in findings:
         if found.remedy:
-            out.print(
-                f"\n{_SIGNS[found.level]} [bold]{found.check}[/]: {escape(visible(found.remedy))}", soft_wrap=True
-            )
+            say(out, f"\n{_SIGNS[found.level]} [bold]{found.check}[/]: {escape(visible(found.remedy))}")

@@ -16,6 +16,7 @@ from spillcache.cli.answers import (
     json_option,
     print_facts,
     print_json,
+    say,
     visible,
 )
 from spillcache.cli.opened import opened
@@ -59,7 +60,7 @@ def _print_envelope(envelope: Envelope, session: Session) -> None:
     if envelope.preview:
         shown = visible(envelope.preview[:_PREVIEW_CHARACTERS])
         out.print("\n[dim]Its first bytes, which are not the data:[/]")
-        out.print(f"  {escape(shown)}[dim] …[/]", soft_wrap=True)
+        say(out, f"  {escape(shown)}[dim] …[/]")
     out.print("\n[dim]Next:[/]")
     for words in (("walk", envelope.spill_id, "-o", "FILE"), ("show", envelope.spill_id), ("page", envelope.spill_id)):
         out.print(f"  {escape(session.command(*words))}", soft_wrap=True)
