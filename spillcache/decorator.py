@@ -41,7 +41,8 @@ def spills(
 
     An `async def` takes either cache (the synchronous one works in a thread), a plain function the synchronous one.
     `tool` is the function's name unless given. Signature and docstring of the result say what it may return, and it
-    does not pretend to be the original: frameworks that build schemas from annotations would reject the envelope. Raises `ArgumentsInvalid` for what cannot be decorated.
+    does not pretend to be the original: frameworks that build schemas from annotations would reject the envelope.
+    Raises `ArgumentsInvalid` for what cannot be decorated.
     """
     asynchronous = inspect.iscoroutinefunction(cache.offer)
 

@@ -15,15 +15,17 @@ import hmac
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from spillcache.errors import KeyringInvalid
 
 MIN_KEY_BYTES = 32  # RFC 2104: keys shorter than the hash's output weaken it
 TAG_BYTES = 1
+REFRESH_S = 30.0  # a promoted or removed key counts everywhere within half a minute
 
 
 class Keyring:
-    """Named signing keys, one of which signs. Immutable but for `reload`, which a ring read from a file offers.
+    """Named signing keys, one of which signs. A ring that was read from a file follows the file.
 
     `keys` maps a key id (1–32 printable ASCII characters) to a secret of at least 32 bytes. Raises `KeyringInvalid`.
     """
@@ -36,7 +38,8 @@ class Keyring:
         source: Callable[[], tuple[Mapping[str, bytes], str]] | None = None,
     ) -> None:
         self._source = source
-        self._install(keys, sign)
+        self._read_at: float | None = None
+        self._ring = _checked(keys, sign)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Keyring:
@@ -67,23 +70,32 @@ class Keyring:
     @property
     def sign_kid(self) -> str:
         """The id of the key that signs now."""
-        return self._sign
+        return self._ring.sign
 
     @property
     def kids(self) -> tuple[str, ...]:
         """The ids of all keys, in the order of the ring."""
-        return tuple(self._keys)
+        return tuple(self._ring.keys)
 
     def signing_key(self, purpose: str) -> tuple[bytes, bytes]:
         """The tag and subkey that sign for `purpose` ("cursor", "receipt")."""
-        return key_tag(self._sign), self._subkey(self._sign, purpose)
+        ring = self._ring
+        return key_tag(ring.sign), ring.subkey(ring.sign, purpose)
 
     def verifying_keys(self, tag: bytes, purpose: str) -> list[bytes]:
         """The subkeys that may have signed under `tag`; none when even reading the file again does not know it."""
-        kids = self._by_tag.get(tag)
-        if kids is None and self.reload():
-            kids = self._by_tag.get(tag)
-        return [self._subkey(kid, purpose) for kid in kids or ()]
+        if tag not in self._ring.by_tag:
+            self.reload()
+        ring = self._ring
+        return [ring.subkey(kid, purpose) for kid in ring.by_tag.get(tag, ())]
+
+    def refresh(self, now: float) -> None:
+        """Read the file again if that was last done half a minute ago; `now` is a monotonic clock's, in seconds."""
+        if self._source is None or self._read_at is None:
+            self._read_at = now
+        elif now - self._read_at >= REFRESH_S:
+            self._read_at = now
+            self.reload()
 
     def reload(self) -> bool:
         """Read the ring's file again. A ring without a file, or whose file is unreadable now, stays as it is.
@@ -94,35 +106,43 @@ class Keyring:
             return False
         try:
             keys, sign = self._source()
+            ring = _checked(keys, sign)
         except KeyringInvalid:
             return False
-        self._install(keys, sign)
+        self._ring = ring  # one assignment: other threads see the old ring or the new one
         return True
 
-    def _install(self, keys: Mapping[str, bytes], sign: str) -> None:
-        if sign not in keys:
-            raise KeyringInvalid("the key that `sign` names is not among `keys`")
-        for kid, secret in keys.items():
-            if not (1 <= len(kid) <= 32 and kid.isascii() and kid.isprintable()):
-                raise KeyringInvalid("a key id must have 1 to 32 printable ASCII characters")
-            if len(secret) < MIN_KEY_BYTES:
-                raise KeyringInvalid(f"key {kid!r} has {len(secret)} bytes; at least {MIN_KEY_BYTES} are needed")
-        by_tag: dict[bytes, list[str]] = {}
-        for kid in keys:
-            by_tag.setdefault(key_tag(kid), []).append(kid)
-        self._keys = dict(keys)
-        self._by_tag = by_tag
-        self._sign = sign
-        self._subkeys: dict[tuple[str, str], bytes] = {}
+    def __repr__(self) -> str:
+        return f"Keyring(kids={self.kids!r}, sign={self.sign_kid!r})"
 
-    def _subkey(self, kid: str, purpose: str) -> bytes:
-        subkey = self._subkeys.get((kid, purpose))
+
+class _Ring(NamedTuple):
+    """A checked ring. `subkeys` remembers what HKDF made of (kid, purpose)."""
+
+    keys: Mapping[str, bytes]
+    sign: str
+    by_tag: Mapping[bytes, tuple[str, ...]]
+    subkeys: dict[tuple[str, str], bytes]
+
+    def subkey(self, kid: str, purpose: str) -> bytes:
+        subkey = self.subkeys.get((kid, purpose))
         if subkey is None:
-            subkey = self._subkeys[kid, purpose] = hkdf_sha256(self._keys[kid], f"spillcache/1/{purpose}".encode())
+            subkey = self.subkeys[kid, purpose] = hkdf_sha256(self.keys[kid], f"spillcache/1/{purpose}".encode())
         return subkey
 
-    def __repr__(self) -> str:
-        return f"Keyring(kids={self.kids!r}, sign={self._sign!r})"
+
+def _checked(keys: Mapping[str, bytes], sign: str) -> _Ring:
+    if sign not in keys:
+        raise KeyringInvalid("the key that `sign` names is not among `keys`")
+    for kid, secret in keys.items():
+        if not (1 <= len(kid) <= 32 and kid.isascii() and kid.isprintable()):
+            raise KeyringInvalid("a key id must have 1 to 32 printable ASCII characters")
+        if len(secret) < MIN_KEY_BYTES:
+            raise KeyringInvalid(f"key {kid!r} has {len(secret)} bytes; at least {MIN_KEY_BYTES} are needed")
+    by_tag: dict[bytes, tuple[str, ...]] = {}
+    for kid in keys:
+        by_tag[key_tag(kid)] = (*by_tag.get(key_tag(kid), ()), kid)
+    return _Ring(dict(keys), sign, by_tag, {})
 
 
 def parse_ring(text: str) -> tuple[dict[str, bytes], str]:

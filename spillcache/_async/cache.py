@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from spillcache._async.connect import connect
 from spillcache._async.gate import compute
 from spillcache._async.reader import Reader, Stat
-from spillcache._async.store import SlotMoved, Store
+from spillcache._async.store import Client, SlotMoved, Store
 from spillcache._async.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
 from spillcache.embedded.server import EmbeddedServer
 from spillcache.envelope import Ends, Envelope, ends_of, failed
@@ -43,7 +43,7 @@ class SpillCache:
             print(page.position, page.status)
     ```
 
-    Made by `from_url`, `embedded`, or from a redis-py client of one's own. `keyring` signs cursors and receipts and may
+    Made by `from_url`, `from_client` or `embedded`. `keyring` signs cursors and receipts and may
     be None where only writing is done. See `Terms` for sizes and times. One cache belongs to one event loop of one
     process. Every method raises `SpillError` and nothing else for what can go wrong outside the program.
     """
@@ -71,6 +71,22 @@ class SpillCache:
         url: str,
         *,
         keyring: Keyring | None,
+        read_deadline_s: float = 2.0,
+        **options: Any,
+    ) -> Self:
+        """A cache on the Redis at `url`: `redis://`, `rediss://`, `unix://`, `redis+cluster://` or `redis+sentinel://`.
+
+        Nothing is connected yet. `options` are those of `from_client`, of the class, and of `Terms`.
+        """
+        client = connect(url, deadline_s=read_deadline_s)
+        return cls.from_client(client, keyring=keyring, read_deadline_s=read_deadline_s, **options)
+
+    @classmethod
+    def from_client(
+        cls,
+        client: Client,
+        *,
+        keyring: Keyring | None,
         prefix: str = "sc",
         read_deadline_s: float = 2.0,
         write_deadline_s: float = 10.0,
@@ -78,12 +94,12 @@ class SpillCache:
         wait_replicas: int = 0,
         **options: Any,
     ) -> Self:
-        """A cache on the Redis at `url`: `redis://`, `rediss://`, `unix://`, `redis+cluster://` or `redis+sentinel://`.
+        """A cache on a redis-py client of one's own, which closing the cache closes.
 
-        Nothing is connected yet. `options` are those of the class and of `Terms`.
+        Raises `ServerUnsupported` for one with `decode_responses=True`, which cannot carry binary values.
         """
         store = Store(
-            connect(url, deadline_s=read_deadline_s),
+            client,
             prefix=prefix,
             read_deadline_s=read_deadline_s,
             write_deadline_s=write_deadline_s,
@@ -294,6 +310,7 @@ class SpillCache:
     def _reader(self) -> Reader:
         if self._keyring is None:
             raise KeyringInvalid("reading needs a key ring: cursors are signed")
+        self._keyring.refresh(self._terms.monotonic())
         return Reader(self._store, self._keyring, self._terms)
 
     def _with(self, budget: int | None, wire: Wire | None) -> Terms:

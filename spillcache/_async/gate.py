@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
 from spillcache.errors import ArgumentsInvalid, StoreBusy, StoreUnavailable
 
@@ -59,6 +59,21 @@ class Gate:
             raise ArgumentsInvalid(
                 "this cache belongs to another event loop or process; make one in each, after the fork"
             )
+
+
+async def settled(operation: Coroutine[Any, Any, T]) -> T:
+    """Run a write to its end, or its deadline, even when the caller is cancelled; only then does the cancelling go on.
+
+    What a broken-off write has already sent may be executed after whatever undoes it.
+    """
+    task = asyncio.create_task(operation)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # taken note of: the cancelling is what the caller is told
+        raise
 
 
 async def compute(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -168,7 +168,7 @@ class Reader:
         room = room_for_chunk(terms.budget_bytes, terms.wire)
         window = await self._window(spill_id, 0, reach(room, terms.wire), (SUMMARY_FIELD,), tenant, None)
         summary = _summary(window.extra[0], spill_id)
-        inventory = fit_summary(summary, room // 4, terms.wire) if summary.results else {}
+        inventory = fit_summary(summary, room // 4, terms.wire)
         room -= inventory_cost(inventory, terms.wire) if inventory else 0
         stamp = await self._lease(spill_id, window.manifest, None)
         state = Cursor(Kind.WALK, 0, stamp, self._new_walk())

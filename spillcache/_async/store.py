@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from redis import exceptions as theirs
 from redis.asyncio import Redis, RedisCluster
 
-from spillcache._async.gate import Gate, Operation
+from spillcache._async.gate import Gate, Operation, settled
 from spillcache._async.kept import KeptConnections, may_keep
 from spillcache.errors import (
     ArgumentsInvalid,
@@ -72,7 +72,7 @@ class Store:
         self._read_deadline_s = read_deadline_s
         self._write_deadline_s = write_deadline_s
         self._wait_replicas = wait_replicas
-        self._gate = Gate(concurrency)
+        self._gate = Gate(min(concurrency, _connections(client)))  # a pool raises where a gate waits
 
     def key(self, spill_id: str, segment: int) -> str:
         """The key of a segment."""
@@ -170,7 +170,7 @@ class Store:
                 pipeline.execute_command("UNLINK", self.key(spill_id, segment))
             return sum(_checked(await pipeline.execute(raise_on_error=False)))
 
-        return await self._write(remove)
+        return await self._read(remove)  # small, and often sent to a server that has just failed: the short deadline
 
     async def server_version(self) -> tuple[int, ...] | None:
         """The server's version, or None where the ACL does not let us ask."""
@@ -218,7 +218,7 @@ class Store:
         return await self._run(self._read_deadline_s, operation)
 
     async def _write(self, operation: Operation[T]) -> T:
-        return await self._run(self._write_deadline_s, operation)
+        return await settled(self._run(self._write_deadline_s, operation))
 
     async def _run(self, deadline_s: float, operation: Operation[T]) -> T:
         try:
@@ -262,6 +262,16 @@ _TRANSLATIONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Callab
     (theirs.TimeoutError, lambda: StoreUnavailable("Redis did not answer in time")),
     (theirs.ConnectionError, lambda: StoreUnavailable("Redis cannot be reached")),
 )
+
+
+def _connections(client: Client) -> int:
+    """How many connections a client may have to one server."""
+    if isinstance(client, Redis):
+        return int(client.connection_pool.max_connections)
+    return _CLUSTER_CONNECTIONS
+
+
+_CLUSTER_CONNECTIONS = 100  # redis-py 8's own default for a node
 
 
 def _checked(replies: list[Any]) -> list[Any]:

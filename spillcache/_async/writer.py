@@ -69,6 +69,7 @@ async def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Term
     try:
         while batch := await compute(size, next_batch, frames):
             await upload.add(batch)
+            await upload.keep_alive()
         sha256 = (await compute(size, hashlib.sha256, payload)).digest()
         await upload.publish(scanned.kind, size, sha256, scanned.contents, tool=tool, tenant=tenant)
     except BaseException as error:

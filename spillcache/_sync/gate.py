@@ -62,6 +62,11 @@ class Gate:
                 self._free += 1
 
 
+def settled(outcome: T) -> T:
+    """The outcome of a write: without asyncio nobody can cancel it."""
+    return outcome
+
+
 def compute(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Do CPU work: in the caller's own thread, whatever its `size` in bytes."""
     return work(*args, **kwargs)

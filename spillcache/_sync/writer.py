@@ -70,6 +70,7 @@ def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Terms, *, 
     try:
         while batch := compute(size, next_batch, frames):
             upload.add(batch)
+            upload.keep_alive()
         sha256 = (compute(size, hashlib.sha256, payload)).digest()
         upload.publish(scanned.kind, size, sha256, scanned.contents, tool=tool, tenant=tenant)
     except BaseException as error:
