@@ -12,22 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillcache.scan import bitmaps
-from spillcache.scan.bitmaps import ROW_WORDS, Bytes, Ints, Words
+from spillcache.scan.bitmaps import Bytes, Ints, Words
 from spillcache.scan.edges import LOOKAHEAD, safe_places
 from spillcache.scan.model import LINE_EDGE, NO_EDGE, STRETCH, Kind
-from spillcache.scan.tokens import LINE_END, depths, depths_of_parts, is_close, steps
+from spillcache.scan.structure import Edges, Rows, StructurePass
+from spillcache.scan.tokens import LINE_END
 
 #: Smaller blocks pay for calls, larger ones fall out of the cache. A multiple of the stretch.
-BLOCK = 256 << 10
-#: A level that no token has: the row has none.
-NO_TOKEN = 1 << 30
+BLOCK = 512 << 10
 
-_COMMA, _QUOTE, _BACKSLASH, _CONTROLS = 0x2C, 0x22, 0x5C, 0x20
-_ANY_OPEN, _ANY_CLOSE, _TO_LOWER = 0x7B, 0x7D, 0x20
-_ROW_MASK, _ROW_SHIFT = STRETCH - 1, 9
-#: Depths enter sort keys capped, so that they fit; no cut tells depths above 126 apart, and no block climbs so far.
-_KEY_DEPTH = 1 << 20
-_NOT_AN_EDGE = 1 << 30
+_QUOTE, _BACKSLASH, _CONTROLS = 0x22, 0x5C, 0x20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,15 +32,6 @@ class Cuts:
     depth: NDArray[np.uint8]
     once: Ints  # bytes that escaping adds to everything before the cut, from the start of the payload
     twice: Ints
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """The structure of a block: its tokens as a bitmap, and per stretch the depth at its start and its lowest level."""
-
-    tokens: Words
-    start: NDArray[np.int32]
-    lowest: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,28 +53,10 @@ class BlockPass:
     """What one block hands to the next, and the pass over a block."""
 
     def __init__(self, kind: Kind) -> None:
-        self._lines = kind == "ndjson"
-        self._structure = kind in ("json", "ndjson")
+        self.structure = StructurePass(lines=kind == "ndjson") if kind in ("json", "ndjson") else None
         self._escaped = 0
-        self._in_string = 0
-        self._depth = 0
         self._once = 0
         self._twice = 0
-        #: the deepest level at the start of a stretch so far
-        self.deepest = 0
-        #: offset of the first closing bracket too many, or of an NDJSON line end that closes something
-        self.broken_at: int | None = None
-        self.strict = True
-
-    @property
-    def depth(self) -> int:
-        """Open brackets after what was read."""
-        return self._depth
-
-    @property
-    def in_string(self) -> bool:
-        """Whether a string is open after what was read."""
-        return bool(self._in_string)
 
     def run(self, local: Bytes, offset: int, size: int, *, last: bool) -> tuple[Cuts, Rows | None]:
         """Read the block of `size` bytes at `offset`.
@@ -103,21 +70,16 @@ class BlockPass:
         costs, line_end = self._read_costs(text, quote, backslash, escapes)
         if escaped is not None:
             quote &= ~escaped
-        if self._structure:
-            rows, within, depth = self._read_structure(text, quote, line_end, offset)
+        rows: Rows | None = None
+        if self.structure is not None:
+            rows, edges = self.structure.run(text, quote, line_end, offset)
         else:
-            rows = None
-            within, depth = bitmaps.last_bits(line_end), np.full(len(text) >> _ROW_SHIFT, LINE_EDGE, np.int64)
-        cut = self._choose(local, escapes, within, depth)
+            edges = Edges(bitmaps.last_bits(line_end), np.full(len(text) // STRETCH, LINE_EDGE, np.int64))
+        cut, depth = self._choose(local, escapes, edges)
         if last:
             cut[-1], depth[-1] = size, 0
         once, twice = self._count(costs, cut)
-        return Cuts(
-            cut + offset,
-            np.where(depth == NO_EDGE, NO_EDGE, np.minimum(depth, LINE_EDGE)).astype(np.uint8),
-            once,
-            twice,
-        ), rows
+        return Cuts(cut + offset, depth, once, twice), rows
 
     def _read_escapes(self, backslash: Words) -> tuple[_Escapes, Words | None]:
         if not backslash.any():
@@ -132,11 +94,11 @@ class BlockPass:
 
     def _read_costs(self, text: Bytes, quote: Words, backslash: Words, escapes: _Escapes) -> tuple[_Costs, Words]:
         loud = quote | backslash if escapes.begins is not None else quote.copy()
-        controls = bitmaps.pack(text < _CONTROLS)
         line_end = np.zeros_like(loud)
         short: Words | None = None
         other: Words | None = None
-        if controls.any():
+        if int(text.min()) < _CONTROLS:
+            controls = bitmaps.pack(text < _CONTROLS)
             line_end = short = bitmaps.pack(text == LINE_END)
             if (controls != line_end).any():
                 short = bitmaps.pack(((text - np.uint8(8)) < 6) & (text != 0x0B))  # noqa: PLR2004  \b \t \n \f \r
@@ -154,117 +116,21 @@ class BlockPass:
                 self._once, self._twice = self._once + adds_once * total, self._twice + adds_twice * total
         return once, twice
 
-    def _choose(self, local: Bytes, escapes: _Escapes, within: Ints, depth: Ints) -> Ints:
-        """Cuts right after the edges, or in stretches without one at the last safe place. Marks those in `depth`."""
-        rows = np.arange(len(within), dtype=np.int64) << _ROW_SHIFT
-        cut = rows + within + 1
-        bare = np.flatnonzero(within < 0)
+    def _choose(self, local: Bytes, escapes: _Escapes, edges: Edges) -> tuple[Ints, NDArray[np.uint8]]:
+        """Cuts right after the edges, or in stretches without one at the last safe place; and their depth."""
+        rows = np.arange(len(edges.within), dtype=np.int64) * STRETCH
+        cut = rows + edges.within + 1
+        depth = np.minimum(edges.depth, LINE_EDGE).astype(np.uint8)
+        bare = np.flatnonzero(edges.within < 0)
         if len(bare):
             depth[bare] = NO_EDGE
             cut[bare] = safe_places(local, escapes.begins, escapes.after, rows[bare] + STRETCH)
-        return cut
-
-    def _read_structure(self, text: Bytes, quote: Words, line_end: Words, offset: int) -> tuple[Rows, Ints, Ints]:
-        hidden = bitmaps.inside(quote, self._in_string)
-        if self._lines and (line_end & hidden).any():
-            hidden = _close_at_line_ends(hidden, line_end)
-        self._in_string = int(hidden[-1] >> np.uint64(63))
-        shown = ~hidden
-        lower = text | _TO_LOWER
-        bracket = bitmaps.pack(lower == _ANY_OPEN)
-        close = bitmaps.pack(lower == _ANY_CLOSE)
-        edge = bitmaps.pack(text == _COMMA)
-        bracket &= shown
-        close &= shown
-        edge &= shown
-        if self.strict and (bitmaps.pack((text & 0xF8) == 0x48) & shown).any():  # noqa: PLR2004  H to O
-            self.strict = False
-        opened, closed = bitmaps.row_sums(bracket), bitmaps.row_sums(close)
-        bracket |= close
-        if self._lines:
-            edge |= line_end
-            flagged = np.flatnonzero((opened + closed + bitmaps.row_sums(line_end)) != 0)
-        else:
-            flagged = np.flatnonzero((opened + closed) != 0)
-        depth_after = np.cumsum(opened - closed) + self._depth
-        start = np.empty(len(depth_after), np.int32)
-        start[0] = self._depth
-        start[1:] = depth_after[:-1]
-        within = bitmaps.last_bits(edge)
-        edge |= bracket
-        lowest = np.where(within >= 0, start, NO_TOKEN)
-        depth = start.astype(np.int64)
-        self._depth = int(depth_after[-1])
-        if len(flagged):
-            self._read_brackets(text, edge, flagged, start, lowest, within, depth, offset)
-        self.deepest = max(self.deepest, int(start.max()))
-        return Rows(edge, start, lowest.astype(np.int32)), within, depth
-
-    def _read_brackets(
-        self,
-        text: Bytes,
-        tokens: Words,
-        flagged: Ints,
-        start: NDArray[np.int32],
-        lowest: Ints,
-        within: Ints,
-        depth: Ints,
-        offset: int,
-    ) -> None:
-        """Settle the stretches in which the depth changes. Corrects all arrays in place."""
-        counts = bitmaps.row_sums(tokens)
-        if len(flagged) == len(counts):
-            at = bitmaps.positions(tokens)
-        else:
-            at = bitmaps.positions(tokens.reshape(-1, ROW_WORDS)[flagged].ravel())
-            at = (flagged.take(at >> _ROW_SHIFT) << _ROW_SHIFT) + (at & _ROW_MASK)
-            counts = counts[flagged]
-        first = np.cumsum(counts) - counts
-        byte = text.take(at, mode="clip")
-        step = steps(byte)
-        after = depths(step, int(start[0]))
-        line_end = np.flatnonzero(byte == LINE_END) if self._lines else np.empty(0, np.int64)
-        if int(after.min()) < 0 or after.take(line_end).any():
-            after = self._mend(step, at, after, line_end, int(start[0]), offset)
-            self._depth = int(after[-1])
-            known = np.concatenate((start[:1], after))
-            start[:] = known[np.searchsorted(at, np.arange(len(start)) << _ROW_SHIFT)]
-            bare = within >= 0
-            lowest[bare] = start[bare]
-            depth[:] = start
-        level = after + step.close
-        lowest[flagged] = np.minimum.reduceat(level, first)
-        key = np.minimum(level, _KEY_DEPTH) if int(start[0]) >= _KEY_DEPTH >> 1 else level
-        key = (key << _ROW_SHIFT) + (~at.astype(np.int32) & _ROW_MASK)
-        key[(byte & 0x40) != 0] = _NOT_AN_EDGE
-        best = np.minimum.reduceat(key, first)
-        found = best != _NOT_AN_EDGE
-        within[flagged] = np.where(found, ~best & _ROW_MASK, -1)
-        depth[flagged] = best >> _ROW_SHIFT
-
-    def _mend(self, step, at, after, line_end, start: int, offset: int) -> Ints:
-        heads, bases = line_end, np.zeros(len(line_end), np.int64)
-        if not len(heads) or heads[0]:
-            heads, bases = np.append(0, heads), np.append(start, bases)
-        mended = depths_of_parts(step, heads, bases)
-        if self.broken_at is None:
-            self.broken_at = offset + int(at[np.flatnonzero(after != mended)[0]])
-        return mended
+        return cut, depth
 
 
 def _count_before(words: Words, cut: Ints) -> tuple[Ints, int]:
     """Set bits before each cut, counted from the start of the block, and in all."""
     sums = bitmaps.row_sums(words)
     total = np.cumsum(sums)
-    within = cut - (np.arange(len(cut), dtype=np.int64) << _ROW_SHIFT)
+    within = cut - np.arange(len(cut), dtype=np.int64) * STRETCH
     return total - sums + bitmaps.row_sums_before(words, within), int(total[-1])
-
-
-def _close_at_line_ends(hidden: Words, line_end: Words) -> Words:
-    """The string mask when a line end closes every string: one broken line must not hide all that follows."""
-    at = bitmaps.positions(line_end)
-    odd = (hidden.take(at >> 6) >> (at & 63).astype(np.uint64) & np.uint64(1)).view(np.int64)
-    unclosed = odd.copy()
-    unclosed[1:] ^= odd[:-1]
-    closing = bitmaps.from_positions(at[unclosed == 1], len(hidden))
-    return hidden ^ bitmaps.inside(closing, 0)

@@ -98,12 +98,15 @@ class _Count:
             lists = lists[self._within_wrapper(groups.open[lists])]
         owner = owners(groups.open[lists], self._values, self._ends)
         lists, owner = lists[owner >= 0], owner[owner >= 0]
-        owner, first = np.unique(owner, return_index=True)
-        among = np.isin(owner, results)
-        owner, lists = owner[among], lists[first[among]]
+        uncounted = np.zeros(len(self.series), np.bool_)
+        uncounted[results] = True
+        wanted = uncounted[owner]
+        wanted[1:] &= owner[1:] != owner[:-1]  # of several lists the first
+        owner, lists = owner[wanted], lists[wanted]
         self.series[owner] = groups.count[lists]
         self._count_points(self._level + below, owner, groups.open[lists], groups.close[lists])
-        return results[~np.isin(results, owner)]
+        uncounted[owner] = False
+        return np.flatnonzero(uncounted)
 
     def _within_wrapper(self, places: Ints) -> Flags:
         groups = self._at(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +100,7 @@ class Keys:
         quoted = b'"%b"' % key
         head = quoted[:_WORD]
         found = self._words & _MASKS[len(head)] == np.uint64(int.from_bytes(head, "little"))
-        if len(quoted) > _WORD:
+        if len(quoted) > _WORD and found.any():
             rest = np.flatnonzero(found)
             found[rest] = _bytes_are(self._text, self._start[rest], quoted)
         return found
@@ -111,18 +112,28 @@ def key_before_is(index: Index, at: Ints, *keys: bytes) -> Flags:
     keyed = np.flatnonzero(index.text[colon] == _COLON)
     ends = index.trim_blanks(colon[keyed])
     words = _words_at(index.text, np.maximum(ends - _WORD, 0))
-    words <<= ((np.maximum(_WORD - ends, 0)) << 3).astype(np.uint64)  # right at the start of the text
-    found = np.zeros(len(at), np.bool_)
+    if len(ends) and int(ends[0]) < _WORD:  # right at the start of the text
+        words <<= (np.maximum(_WORD - ends, 0) << 3).astype(np.uint64)
+    found = np.zeros(len(ends), np.bool_)
     for key in keys:
-        quoted = b'"%b"' % key
-        tail = quoted[-_WORD:].rjust(_WORD, b"\x00")
-        unused = _WORD - min(len(quoted), _WORD)
-        these = words & ~_MASKS[unused] == np.uint64(int.from_bytes(tail, "little"))
-        if len(quoted) > _WORD:
+        mask, word, quoted = _tail(key)
+        these = (words & mask) == word
+        if len(quoted) > _WORD and these.any():
             rest = np.flatnonzero(these)
             these[rest] = _bytes_are(index.text, ends[rest] - len(quoted), quoted)
-        found[keyed] |= these
-    return found
+        found |= these
+    answer = np.zeros(len(at), np.bool_)
+    answer[keyed] = found
+    return answer
+
+
+@cache
+def _tail(key: bytes) -> tuple[np.uint64, np.uint64, bytes]:
+    """The last eight bytes of a quoted key: which of them count, what they are; and all of it."""
+    quoted = b'"%b"' % key
+    unused = _WORD - min(len(quoted), _WORD)
+    word = int.from_bytes(quoted[-_WORD:].rjust(_WORD, b"\x00"), "little")
+    return ~_MASKS[unused], np.uint64(word), quoted
 
 
 def value_after_key(index: Index, start: Ints, key: bytes) -> Ints:

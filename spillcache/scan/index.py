@@ -12,8 +12,8 @@ import numpy as np
 
 from spillcache.scan import bitmaps
 from spillcache.scan.bitmaps import ROW_WORDS, Bytes, Ints, Words
-from spillcache.scan.block import Rows
 from spillcache.scan.model import STRETCH
+from spillcache.scan.structure import Rows
 from spillcache.scan.tokens import LINE_END, Ints32, Steps, Tokens, depths, depths_of_parts, steps
 
 #: Stretches read at once, first (when the answer may be near) and at most: memory stays bounded.
@@ -35,31 +35,29 @@ class Index:
         self.text = text
         self.end = end
         self._broken = broken
+        self._kept = _joined_tokens([row.kept for row in rows])
         count = -(-end // STRETCH)
         self._tokens = np.concatenate([row.tokens for row in rows])[: count * ROW_WORDS]
         self._start = np.concatenate([row.start for row in rows])[:count]
         self._lowest = np.concatenate([row.lowest for row in rows])[:count]
 
-    def tokens(self, start: int, end: int, level: int, *, soon: bool = False) -> Iterator[Tokens]:
-        """The tokens from `start` up to `end` at `level` and above it (smaller), in parts.
+    def level(self, start: int, end: int, level: int, *, soon: bool = False) -> Iterator[Tokens]:
+        """The tokens from `start` up to `end` at exactly `level`, in parts.
 
         `soon` says that the caller will stop early, as when it looks for a bracket's partner.
         """
+        if self._kept is not None:
+            yield _at_level(self._kept, start, end, level)
+            return
         row = start // STRETCH
         rows = np.flatnonzero(self._lowest[row : -(-min(end, self.end) // STRETCH)] <= level) + row
         size, at = (_FIRST_ROWS if soon else _MOST_ROWS), 0
         while at < len(rows):
-            yield _clipped(self._read(rows[at : at + size], level), start, end)
+            yield _at_level(self._read(rows[at : at + size]), start, end, level)
             at, size = at + size, min(size * 4, _MOST_ROWS)
 
-    def level(self, start: int, end: int, level: int, *, soon: bool = False) -> Iterator[Tokens]:
-        """The tokens from `start` up to `end` at exactly `level`, in parts."""
-        for part in self.tokens(start, end, level, soon=soon):
-            here = np.flatnonzero(part.level == level)
-            yield Tokens(part.at.take(here), part.byte.take(here), part.level.take(here))
-
-    def _read(self, rows: Ints, level: int) -> Tokens:
-        """Tokens of these stretches."""
+    def _read(self, rows: Ints) -> Tokens:
+        """All tokens of these stretches."""
         first, count = int(rows[0]), len(rows)
         whole = int(rows[-1]) - first == count - 1
         if whole:
@@ -78,9 +76,7 @@ class Index:
             after = depths(step, int(self._start[first]))
             if not whole:
                 after += self._corrections(after, rows, words)
-        levels = after + step.close
-        keep = np.flatnonzero(levels <= level)
-        return Tokens(at.take(keep), byte.take(keep), levels.take(keep))
+        return Tokens(at, byte, after + step.close)
 
     def _corrections(self, after: Ints32, rows: Ints, words: Words) -> Ints32:
         """What a running depth lacks in each stretch, for the stretches left out before it."""
@@ -146,8 +142,16 @@ class Index:
         return self.text[start:end].tobytes()
 
 
-def _clipped(part: Tokens, start: int, end: int) -> Tokens:
-    if len(part.at) and (part.at[0] < start or part.at[-1] >= end):
-        lo, hi = np.searchsorted(part.at, (start, end))
-        return Tokens(part.at[lo:hi], part.byte[lo:hi], part.level[lo:hi])
-    return part
+def _joined_tokens(parts: list[Tokens | None]) -> Tokens | None:
+    """All tokens, when all were kept."""
+    kept = [part for part in parts if part is not None]
+    if len(kept) < len(parts):
+        return None
+    return Tokens(*(np.concatenate(column) for column in zip(*kept, strict=True)))
+
+
+def _at_level(tokens: Tokens, start: int, end: int, level: int) -> Tokens:
+    low, high = np.searchsorted(tokens.at, (start, end)).tolist()
+    here = np.flatnonzero(tokens.level[low:high] == level)
+    here += low
+    return Tokens(tokens.at.take(here), tokens.byte.take(here), tokens.level.take(here))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +42,8 @@ class Ending:
     strict: bool
 
 
-def take_inventory(index: Index, kind: Kind, ending: Ending) -> tuple[Inventory, int]:
-    """The inventory of a payload of kind json or ndjson, and the level of its results."""
+def take_inventory(index: Index, kind: Kind, ending: Ending) -> tuple[Inventory, Ints, int]:
+    """The inventory of a payload of kind json or ndjson, and where its results start, at which level."""
     if kind == "json":
         listing, partial = _of_document(index, ending)
     else:
@@ -51,11 +53,12 @@ def take_inventory(index: Index, kind: Kind, ending: Ending) -> tuple[Inventory,
     if ending.deepest > MOST_LEVELS:
         partial.append("too_deep")
     if listing is None:
-        return Inventory((), None, "$", tuple(partial), ending.strict, 0), 0
+        return Inventory((), None, "$", tuple(partial), ending.strict, 0), _NONE, 0
     results, duplicates = _results(index, listing)
     partial.extend(listing.partial)
     reasons = tuple(dict.fromkeys(partial))
-    return Inventory(results, listing.total, listing.path, reasons, ending.strict, duplicates), listing.level
+    inventory = Inventory(results, listing.total, listing.path, reasons, ending.strict, duplicates)
+    return inventory, listing.starts, listing.level
 
 
 def _of_document(index: Index, ending: Ending) -> tuple[Listing | None, list[str]]:
@@ -96,18 +99,25 @@ def _results(index: Index, listing: Listing) -> tuple[tuple[Result, ...], int]:
         return (), 0
     own = read_fields(index, int(listing.starts[0]), int(listing.ends[-1]), listing.level + 1)
     counts = count_samples(index, listing.values, listing.ends, listing.level)
-    columns = zip(
-        _names(index, listing, own),
-        _paths(listing),
-        listing.starts.tolist(),
-        listing.ends.tolist(),
-        _types(index, listing),
-        _known(counts.series),
-        _known(counts.points),
-        counts.approximate.tolist(),
-        strict=True,
+    results = _made(
+        name=_names(index, listing, own),
+        path=_paths(listing),
+        start=listing.starts.tolist(),
+        end=listing.ends.tolist(),
+        type=_types(index, listing),
+        series=_known(counts.series),
+        points=_known(counts.points),
+        approximate=counts.approximate.tolist(),
     )
-    return tuple([Result(*column) for column in columns]), _duplicates(index, listing, own)
+    return results, _duplicates(index, listing, own)
+
+
+def _made(**columns: list[Any]) -> tuple[Result, ...]:
+    """Results, one field after the other: half the time of calling `Result`, which 20,000 of them make felt."""
+    results = [object.__new__(Result) for _ in columns["name"]]
+    for name, column in columns.items():
+        deque(map(getattr(Result, name).__set__, results, column), maxlen=0)
+    return tuple(results)
 
 
 def _names(index: Index, listing: Listing, own: Fields | None) -> list[str]:
@@ -135,10 +145,12 @@ def _types(index: Index, listing: Listing) -> list[ResultType]:
     closing = _CLOSING.take(first)
     last = index.text[np.maximum(listing.ends - 1, 0)]
     types[(closing != 0) & ((closing != last) | (listing.ends - listing.values == 1))] = 0
-    return [_TYPES[one] for one in types.tolist()]
+    return list(map(_TYPES.__getitem__, types.tolist()))
 
 
 def _known(counts: Ints) -> list[int | None]:
+    if not len(counts) or int(counts.max()) < 0:
+        return [None] * len(counts)
     return [count if count >= 0 else None for count in counts.tolist()]
 
 

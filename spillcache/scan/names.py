@@ -22,8 +22,8 @@ LONGEST_NAME = 200
 
 _LABELS = (b"metric", b"stream", b"labels")
 _NESTED = (b"schema", b"metadata", b"structuredContent")
-#: Values are parsed up to this length; of a longer string only the head.
-_LONGEST_VALUE = 4096
+#: Values are parsed up to this length; of a longer string only the head: 200 characters of six bytes each, and more.
+_LONGEST_VALUE, _LONGEST_HEAD = 4096, 1300
 _QUOTE, _OPEN_OBJECT = 0x22, 0x7B
 _FIRST_OF_NUMBER = np.zeros(256, np.bool_)
 _FIRST_OF_NUMBER[list(b"-0123456789")] = True
@@ -71,9 +71,7 @@ def _name(index: Index, fields: Fields, owner: Ints, ends: Ints, names: list[str
     value_at = np.zeros(len(names), np.int64)
     keys = Keys(index, fields.start)
     for key in reversed(NAME_KEYS + _LABELS):
-        found = np.flatnonzero(keys.are(key) & (owner >= 0))[
-            ::-1
-        ]  # of two with one key the first counts
+        found = np.flatnonzero(keys.are(key) & (owner >= 0))[::-1]  # of two with one key the first counts
         value = value_after_key(index, fields.start[found], key)
         found, value = found[value >= 0], value[value >= 0]
         usable = _usable(index, value, key)
@@ -95,12 +93,15 @@ def _usable(index: Index, value: Ints, key: bytes) -> np.typing.NDArray[np.bool_
 
 
 def _texts(index: Index, starts: Ints, ends: Ints) -> list[str | None]:
-    text = memoryview(index.text)
-    quoted = [
-        bytes(text[start:end]) if end - start <= _LONGEST_VALUE else _head_of_string(bytes(text[start : start + 1300]))
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    """The names that these values make."""
+    text = memoryview(index.text.data)
+    values: list[bytes | memoryview] = [
+        text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
-    return [_as_name(value) for value in _parsed(quoted)]
+    for one in np.flatnonzero(ends - starts > _LONGEST_VALUE).tolist():
+        values[one] = _head_of_string(bytes(values[one][:_LONGEST_HEAD]))
+    parsed = _parsed(values)
+    return [value[:LONGEST_NAME] if type(value) is str else _as_name(value) for value in parsed]
 
 
 def _head_of_string(head: bytes) -> bytes:
@@ -116,7 +117,7 @@ def _head_of_string(head: bytes) -> bytes:
     return b"null"
 
 
-def _parsed(values: list[bytes]) -> list[Any]:
+def _parsed(values: list[bytes | memoryview]) -> list[Any]:
     """All values at once; one by one where any of them is not strict JSON."""
     try:
         found = orjson.loads(b"[%b]" % b",".join(values))
@@ -125,27 +126,22 @@ def _parsed(values: list[bytes]) -> list[Any]:
     return found if isinstance(found, list) and len(found) == len(values) else [_parsed_one(value) for value in values]
 
 
-def _parsed_one(value: bytes) -> Any:
+def _parsed_one(value: bytes | memoryview) -> Any:
     try:
-        return json.loads(value)
+        return json.loads(bytes(value))
     except (ValueError, RecursionError):  # not JSON, a number of thousands of digits, nested too deeply
         return None
 
 
 def _as_name(value: Any) -> str | None:
-    if isinstance(value, str):
-        name = value
-    elif isinstance(value, dict):
-        name = _labels(value)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        name = str(value)
-    else:
-        return None
-    name = name[:LONGEST_NAME]
-    return name if name.isascii() else name.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
+    if type(value) is int or type(value) is float:
+        return str(value)[:LONGEST_NAME]
+    return _labels(value)[:LONGEST_NAME] if type(value) is dict else None
 
 
 def _labels(labels: dict[str, Any]) -> str:
-    shown = ",".join([f'{key}="{value}"' for key, value in labels.items() if key != "__name__"])
-    name = labels.get("__name__", "")
-    return f"{name}{{{shown}}}" if shown or not name else str(name)
+    name = labels.pop("__name__", "")
+    if not labels:
+        return str(name) or "{}"
+    shown = ",".join([f'{key}="{value}"' for key, value in labels.items()])
+    return f"{name}{{{shown}}}"

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from spillcache.scan.bitmaps import Bytes
-from spillcache.scan.block import BLOCK, BlockPass, Rows
+from spillcache.scan.block import BLOCK, BlockPass
 from spillcache.scan.edges import LOOKAHEAD
 from spillcache.scan.index import Index
 from spillcache.scan.inventory import Ending, take_inventory
 from spillcache.scan.kinds import kind_of_head
 from spillcache.scan.model import STRETCH, Inventory, Kind, Scan, SlabTable
 from spillcache.scan.slabs import SlabBuilder
+from spillcache.scan.structure import Rows
 from spillcache.scan.utf8 import Utf8Check
 
 _BLANK = 0x20
@@ -88,20 +89,19 @@ class _Scanning:
     def _settle_window(self, text: Bytes, *, whole: bool) -> None:
         end = min(self._window, self._size)
         fits = whole and self._size <= self._window
-        if self._pass is None or self._kind is None or not self._rows:
+        structure = self._pass.structure if self._pass is not None else None
+        if structure is None or self._kind is None:
             self._inventory = _NOTHING if fits else replace(_NOTHING, partial=("window",))
             return
-        broken_at = self._pass.broken_at
         ending = Ending(
             whole=fits,
-            closed=not self._pass.depth and not self._pass.in_string,
-            broken=broken_at is not None and broken_at < end,
-            deepest=self._pass.deepest,
-            strict=self._pass.strict,
+            closed=not structure.depth and not structure.in_string,
+            broken=structure.broken_at is not None and structure.broken_at < end,
+            deepest=structure.deepest,
+            strict=structure.strict,
         )
         index = Index(text[:end], self._rows, end, broken=ending.broken)
-        self._inventory, level = take_inventory(index, self._kind, ending)
-        starts = np.array([result.start for result in self._inventory.results], np.int64)
+        self._inventory, starts, level = take_inventory(index, self._kind, ending)
         self._slabs.prefer(starts, level, text, complete=whole)
         self._rows = []
 

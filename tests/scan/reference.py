@@ -100,7 +100,7 @@ def slabs(text: bytes, kind: Kind, starts: dict[int, int]) -> list[Slab]:
     for begin in range(0, len(text), STRETCH):
         last = begin + STRETCH >= len(text)
         end, depth = (len(text), 0) if last else _choose(begin, candidates, unsafe, starts)
-        found.append(Slab(end, min(depth, LINE_EDGE) if depth != NO_EDGE else depth, *cost(text[previous:end])))
+        found.append(Slab(end, depth, *cost(text[previous:end])))
         previous = end
     return found
 
@@ -109,9 +109,9 @@ def _choose(begin: int, candidates: dict[int, int], unsafe: set[int], starts: di
     places = range(begin + 1, begin + STRETCH + 1)
     named = [place for place in places if place in starts]
     if named:
-        return named[-1], starts[named[-1]]
+        return named[-1], min(starts[named[-1]], LINE_EDGE)
     there = [place for place in places if place in candidates]
     if there:
         best = min(candidates[place] for place in there)
-        return max(place for place in there if candidates[place] == best), best
+        return max(place for place in there if candidates[place] == best), min(best, LINE_EDGE)
     return max(place for place in places if place not in unsafe), NO_EDGE

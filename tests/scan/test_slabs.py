@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillcache.scan import NO_EDGE, STRETCH, Scan, Scanner, SlabTable, scan
+from spillcache.scan.block import BLOCK
 from tests.malformed import malformed
 from tests.scan.reference import Slab, cost, edges, slabs, unsafe_places
 
@@ -138,7 +139,7 @@ def test_slabs_come_out_as_soon_as_they_are_final() -> None:
         table = scanner.feed(b'{"a":[1,2,3]},' * 8000)
         fed += 14 * 8000
         settled = int(table.ends[-1]) if len(table) else settled
-        assert fed - settled <= (256 << 10) + 2 * STRETCH
+        assert fed - settled <= BLOCK + 2 * STRETCH
 
 
 def test_one_cut_per_stretch_and_the_last_is_the_end() -> None:
