@@ -19,6 +19,7 @@ import numpy as np
 from spillcache._async.gate import compute
 from spillcache._async.store import Store
 from spillcache.chunks import Chunker
+from spillcache.cursor import MAX_POSITION
 from spillcache.digest import OVERHEAD
 from spillcache.edges import LONGEST_UNIT
 from spillcache.envelope import Ends, Envelope, ends_of, truncated
@@ -64,7 +65,7 @@ async def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Term
     upload = Upload(store, spill_id, terms)
     payload, size = scanned.payload, len(scanned.payload)
     chunker = Chunker(spill_id)
-    chunker.know_results(_starts(scanned.contents.inventory), _known_to(scanned.contents.inventory, size))
+    chunker.know_results(_starts(scanned.contents.inventory), _known_to(scanned.contents.inventory))
     frames = itertools.chain(chunker.feed(payload, scanned.slabs, size), chunker.finish(SlabTable.empty()))
     try:
         while batch := await compute(size, next_batch, frames):
@@ -116,6 +117,7 @@ class SpillWriter:
             self._buffer += block
             if len(self._buffer) >= BATCH_BYTES:
                 await self._ingest()
+            await self._upload.keep_alive()  # also when little comes: a slow stream must not lose its beginning
         except BaseException as error:
             await self._abandon(error)
             raise
@@ -163,7 +165,6 @@ class SpillWriter:
         frames = await compute(BATCH_BYTES, self._cut, block)
         while batch := next_batch(frames):
             await self._upload.add(batch)
-        await self._upload.keep_alive()
 
     def _cut(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         self._sha256.update(block)
@@ -176,7 +177,7 @@ class SpillWriter:
     def _know(self, inventory: Inventory) -> None:
         if not self._results_known:
             self._results_known = True
-            self._chunker.know_results(_starts(inventory), _known_to(inventory, self._size))
+            self._chunker.know_results(_starts(inventory), _known_to(inventory))
 
     def _count(self, slabs: SlabTable) -> None:
         self._extra[0] += int(slabs.extra_once.sum())
@@ -288,8 +289,8 @@ def _starts(inventory: Inventory) -> np.typing.NDArray[np.int64]:
     return np.fromiter((result.start for result in inventory.results), np.int64, len(inventory.results))
 
 
-def _known_to(inventory: Inventory, size: int) -> int:
-    """Up to which byte it is known where results begin: all of it, unless the inventory is cut short."""
+def _known_to(inventory: Inventory) -> int:
+    """Up to which byte it is known where results begin: everywhere, unless the inventory is cut short."""
     if inventory.results_total is not None and len(inventory.results) == inventory.results_total:
-        return size
+        return MAX_POSITION
     return inventory.results[-1].end if inventory.results else 0
