@@ -115,9 +115,10 @@ class SpillWriter:
         try:
             if self._size > self._terms.max_payload_bytes:
                 raise PayloadTooLarge(f"the payload passed {self._terms.max_payload_bytes} bytes")
-            self._buffer += block
-            if len(self._buffer) >= BATCH_BYTES:
-                self._ingest()
+            for start in range(0, len(block), BATCH_BYTES):  # a block of any size costs the memory of a small one
+                self._buffer += memoryview(block)[start : start + BATCH_BYTES]
+                if len(self._buffer) >= BATCH_BYTES:
+                    self._ingest()
             self._upload.keep_alive()  # also when little comes: a slow stream must not lose its beginning
         except BaseException as error:
             self._abandon(error)
