@@ -25,6 +25,7 @@ from spillcache.keyring import Keyring
 from spillcache.listing import Listing
 from spillcache.page import Page
 from spillcache.payload import to_bytes
+from spillcache.scan import Kind
 from spillcache.terms import Terms
 from spillcache.wire import Wire
 
@@ -166,15 +167,16 @@ class SpillCache:
         payload = to_bytes(result)
         if _fits(result, payload, terms):
             return result
-        ends = _ends(payload, terms)
+        kind: Kind | None = None
         try:
             scanned = await scan_payload(payload, terms)
-            ends = scanned.ends
+            kind = scanned.kind
             return await self._put_scanned(scanned, terms, tool, tenant)
         except BudgetTooSmall:
             raise
         except SpillError as error:
             _log.warning("spill_refused", extra={"code": error.code, "tool": tool, "size": len(payload)})
+            ends = _widest_ends(payload, kind or _kind_of_unscanned(payload), terms.budget_bytes)
             return failed(ends, error, tool_name=terms.tool_name, budget=terms.budget_bytes, wire=terms.wire)
 
     def writer(
@@ -342,13 +344,17 @@ def _fits(result: object, payload: bytes, terms: Terms) -> bool:
     return terms.wire.carried(text, is_json=not isinstance(result, str)) <= terms.budget_bytes
 
 
-def _ends(payload: bytes, terms: Terms) -> Ends:
-    """The ends of a payload that is not scanned."""
+def _widest_ends(payload: bytes, kind: Kind, budget: int) -> Ends:
+    """The ends of a payload of which the agent will see nothing else: all that a budget may hold."""
+    return ends_of(payload, payload, len(payload), kind, budget * 4 // 5, budget // 5)
+
+
+def _kind_of_unscanned(payload: bytes) -> Kind:
     try:
         payload.decode()
     except UnicodeDecodeError:
-        return ends_of(payload, payload, len(payload), "bytes", *terms.preview_bytes)
-    return ends_of(payload, payload, len(payload), "text", *terms.preview_bytes)
+        return "bytes"
+    return "text"
 
 
 def _open(path: Path) -> io.BufferedReader:
