@@ -78,8 +78,9 @@ def _begins_escape(backslash: Words, carry: Words | np.uint64) -> Words:
 def inside(quote: Words, carry: int) -> Words:
     """Bytes between an odd quote (included) and the next (excluded); `carry` is 1 when a string is open at the start."""
     mask = quote.copy()
+    shifted = np.empty_like(quote)
     for step in _DOUBLINGS:
-        mask ^= mask << step
+        mask ^= np.left_shift(mask, step, out=shifted)
     odd = np.bitwise_count(quote) & np.uint8(1)
     open_before = np.bitwise_xor.accumulate(odd) ^ odd ^ np.uint8(carry)
     mask ^= -open_before.astype(np.int64).view(np.uint64)

@@ -19,7 +19,7 @@ from spillcache.scan.structure import Edges, Rows, StructurePass
 from spillcache.scan.tokens import LINE_END
 
 #: Smaller blocks pay for calls, larger ones fall out of the cache. A multiple of the stretch.
-BLOCK = 512 << 10
+BLOCK = 256 << 10
 
 _QUOTE, _BACKSLASH, _CONTROLS = 0x22, 0x5C, 0x20
 
@@ -52,8 +52,9 @@ class _Escapes:
 class BlockPass:
     """What one block hands to the next, and the pass over a block."""
 
-    def __init__(self, kind: Kind) -> None:
-        self.structure = StructurePass(lines=kind == "ndjson") if kind in ("json", "ndjson") else None
+    def __init__(self, kind: Kind, size: int) -> None:
+        self.structure = StructurePass(lines=kind == "ndjson", block=size) if kind in ("json", "ndjson") else None
+        self._flags = np.empty(size, np.bool_)
         self._escaped = 0
         self._once = 0
         self._twice = 0
@@ -64,8 +65,9 @@ class BlockPass:
         `local` is the block, padded with blanks to whole stretches when it is the last, and LOOKAHEAD bytes more.
         """
         text = local[: len(local) - LOOKAHEAD]
-        backslash = bitmaps.pack(text == _BACKSLASH)
-        quote = bitmaps.pack(text == _QUOTE)
+        flags = self._flags[: len(text)]
+        backslash = bitmaps.pack(np.equal(text, _BACKSLASH, out=flags))
+        quote = bitmaps.pack(np.equal(text, _QUOTE, out=flags))
         escapes, escaped = self._read_escapes(backslash)
         costs, line_end = self._read_costs(text, quote, backslash, escapes)
         if escaped is not None:

@@ -71,7 +71,7 @@ class _Scanning:
             return
         if self._pass is None:
             self._kind = kind_of_head(text.tobytes(), whole=whole)
-            self._pass = BlockPass(self._kind)
+            self._pass = BlockPass(self._kind, -(-size // STRETCH) * STRETCH if whole else BLOCK)
         cuts, rows = self._pass.run(_padded(text, size), offset, size, last=whole)
         self._slabs.add(cuts)
         if rows is not None and not self.settled:

@@ -23,10 +23,15 @@ KEPT_TOKENS = 1 << 18
 
 _COMMA = 0x2C
 _ANY_OPEN, _ANY_CLOSE, _TO_LOWER = 0x7B, 0x7D, 0x20
+_H_TO_O, _H_TO_O_MASK = 0x48, 0xF8
 _ROW_MASK, _ROW_SHIFT = STRETCH - 1, 9
 #: Depths enter sort keys capped, so that they fit; no cut tells depths above 126 apart, and no block climbs so far.
 _KEY_DEPTH = 1 << 20
-_NOT_AN_EDGE = 1 << 30
+_BRACKET_BIT, _NO_EDGE_SHIFT, _NOT_AN_EDGE = 0x40, 24, 1 << 30
+
+# The allocator hands memory back to the system after each block, and takes it anew for the next, until it has once seen
+# a larger piece come and go: page faults were a third of a scan.
+np.empty(4 << 20, np.uint8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +58,10 @@ class Edges:
 class StructurePass:
     """What one block hands to the next, and the reading of a block."""
 
-    def __init__(self, *, lines: bool) -> None:
+    def __init__(self, *, lines: bool, block: int) -> None:
         self._lines = lines
+        self._bytes = np.empty(block, np.uint8)
+        self._flags = np.empty(block, np.bool_)
         self._in_string = 0
         self._to_keep = KEPT_TOKENS
         #: open brackets after what was read
@@ -96,22 +103,24 @@ class StructurePass:
         return np.invert(hidden, out=hidden)
 
     def _read_marks(self, text: Bytes, shown: Words) -> tuple[Words, Words, Words]:
-        lower = text | _TO_LOWER  # '[' and '{', ']' and '}' differ in this bit only
-        opens = bitmaps.pack(lower == _ANY_OPEN)
-        closes = bitmaps.pack(lower == _ANY_CLOSE)
-        edge = bitmaps.pack(text == _COMMA)
-        for marks in (opens, closes, edge):
-            marks &= shown
+        # '[' and '{', ']' and '}' differ in one bit only
+        lower = np.bitwise_or(text, _TO_LOWER, out=self._bytes[: len(text)])
+        flags = self._flags[: len(text)]
+        opens = bitmaps.pack(np.equal(lower, _ANY_OPEN, out=flags)) & shown
+        closes = bitmaps.pack(np.equal(lower, _ANY_CLOSE, out=flags)) & shown
+        edge = bitmaps.pack(np.equal(text, _COMMA, out=flags)) & shown
         if self.strict:
-            np.bitwise_and(text, 0xF8, out=lower)
-            self.strict = not (bitmaps.pack(lower == 0x48) & shown).any()
+            np.equal(np.bitwise_and(text, _H_TO_O_MASK, out=lower), _H_TO_O, out=flags)
+            self.strict = not (flags.any() and (bitmaps.pack(flags) & shown).any())
         return opens, closes, edge
 
     def _settle(self, block: _Block, changes: Words, offset: int) -> Tokens | None:
         """Find the best edges and lowest levels; return the tokens when they are few."""
         counts = bitmaps.row_sums(block.tokens)
-        keep = int(counts.sum()) <= self._to_keep
-        rows = np.flatnonzero(counts if keep else bitmaps.row_sums(changes))
+        rows = np.flatnonzero(bitmaps.row_sums(changes))
+        keep = 2 * len(rows) >= len(counts) and int(counts.sum()) <= self._to_keep
+        if keep:
+            rows = np.flatnonzero(counts)
         if not keep and len(rows) < len(counts):
             block.settle_level_rows()
         if not len(rows):
@@ -178,10 +187,10 @@ class _Block:
         self.lowest[rows] = np.minimum.reduceat(level, first)
         capped = np.minimum(level, _KEY_DEPTH) if int(self.start[0]) >= _KEY_DEPTH >> 1 else level
         key = capped << _ROW_SHIFT
-        key += ~at.astype(np.int32) & _ROW_MASK
-        np.copyto(key, _NOT_AN_EDGE, where=(byte & 0x40).view(np.bool_))
+        key |= ~at.astype(np.int32) & _ROW_MASK
+        key |= (byte & _BRACKET_BIT).astype(np.int32) << _NO_EDGE_SHIFT
         best = np.minimum.reduceat(key, first)
-        self.within[rows] = np.where(best == _NOT_AN_EDGE, -1, ~best & _ROW_MASK)
+        self.within[rows] = np.where(best >= _NOT_AN_EDGE, -1, ~best & _ROW_MASK)
         self.depth[rows] = best >> _ROW_SHIFT
 
 
