@@ -24,7 +24,12 @@ class Settings(BaseSettings):
 
     # A wrong value may be a secret in the wrong variable, so no error repeats its input.
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", hide_input_in_errors=True
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        frozen=True,
+        extra="ignore",
+        hide_input_in_errors=True,
+        allow_inf_nan=False,
     )
 
     redis_url: SecretStr | None = Field(

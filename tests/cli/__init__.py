@@ -1,0 +1,1 @@
+"""Tests of the command line: every one runs the real program as a process."""

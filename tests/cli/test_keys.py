@@ -1,0 +1,112 @@
+"""`spillcache keys`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from spillcache.keyring import Keyring
+from tests.cli.commands import Program, clean_environment
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Program:
+    """The program with a ring that `keys new` made."""
+    program = Program(clean_environment(tmp_path / "state"), tmp_path)
+    assert program("keys", "new", "-o", "ring.json").code == 0
+    return Program({**program.environment, "SPILLCACHE_KEYRING_FILE": str(tmp_path / "ring.json")}, tmp_path)
+
+
+def _secrets(file: Path) -> list[str]:
+    return list(json.loads(file.read_text())["keys"].values())
+
+
+def test_a_new_ring_is_its_owners_alone(keys: Program, tmp_path: Path) -> None:
+    """Mode 0600, one key, which signs."""
+    file = tmp_path / "ring.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    ring = Keyring.from_file(file)
+    assert ring.kids == (ring.sign_kid,)
+
+
+def test_a_ring_is_never_overwritten(keys: Program, tmp_path: Path) -> None:
+    """`keys new` on a file that exists fails and leaves it as it was."""
+    before = (tmp_path / "ring.json").read_bytes()
+    ran = keys("keys", "new", "-o", "ring.json", "--json")
+    assert (ran.code, ran.answer["code"]) == (1, "arguments_invalid")
+    assert (tmp_path / "ring.json").read_bytes() == before
+
+
+def test_without_a_file_the_ring_goes_to_standard_output(keys: Program) -> None:
+    """For a secret store that takes it from a pipe; two calls make two keys."""
+    rings = [keys("keys", "new").text for _ in range(2)]
+    assert rings[0] != rings[1]
+    assert Keyring.from_json(rings[0]).kids
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_listing_shows_no_secret(keys: Program, tmp_path: Path, options: list[str]) -> None:
+    """Ids, use and fingerprints only."""
+    ran = keys("keys", "list", *options)
+    assert ran.code == 0
+    assert Keyring.from_file(tmp_path / "ring.json").sign_kid in ran.text
+    assert not any(secret in ran.text for secret in _secrets(tmp_path / "ring.json"))
+
+
+def test_equal_rings_have_equal_fingerprints(keys: Program, tmp_path: Path) -> None:
+    """The environment's ring and the file's, with the same key, list the same print."""
+    from_file = keys("keys", "list", "--json").answer
+    text = (tmp_path / "ring.json").read_text()
+    from_text = keys("keys", "list", "--json", SPILLCACHE_KEYRING=text, SPILLCACHE_KEYRING_FILE="").answer
+    assert from_text["keys"] == from_file["keys"]
+    assert from_text["source"] == "SPILLCACHE_KEYRING"
+
+
+def test_a_rotation_adds_promotes_waits_and_removes(keys: Program, tmp_path: Path) -> None:
+    """Run again and again it takes the steps in order, and removes only when the maximum age has passed."""
+    file = tmp_path / "ring.json"
+    old = Keyring.from_file(file).sign_kid
+    added = keys("keys", "rotate", "--json").answer
+    assert (added["step"], added["sign"], len(added["keys"])) == ("add", old, 2)
+    promoted = keys("keys", "rotate", "--json").answer
+    assert (promoted["step"], promoted["keys"]) == ("promote", added["keys"])
+    assert promoted["sign"] != old
+    early = keys("keys", "rotate", "--json")
+    assert (early.code, early.answer["code"]) == (1, "arguments_invalid")
+    changed = file.stat().st_mtime - 86_401
+    os.utime(file, (changed, changed))
+    removed = keys("keys", "rotate", "--json").answer
+    assert (removed["step"], removed["keys"]) == ("remove", [promoted["sign"]])
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--step", "promote"],  # the only key signs already
+        ["--step", "remove"],
+        ["--step", "remove", "--key", "absent", "--force"],
+        ["--step", "promote", "--key", "absent"],
+    ],
+)
+def test_a_step_out_of_order_is_refused(keys: Program, tmp_path: Path, arguments: list[str]) -> None:
+    """The ring stays as it is."""
+    before = (tmp_path / "ring.json").read_bytes()
+    assert keys("keys", "rotate", *arguments).code == 1
+    assert (tmp_path / "ring.json").read_bytes() == before
+
+
+def test_the_signing_key_is_never_removed(keys: Program, tmp_path: Path) -> None:
+    """Not even by force."""
+    sign = keys("keys", "rotate", "--json").answer["sign"]
+    assert keys("keys", "rotate", "--step", "remove", "--key", sign, "--force").code == 1
+
+
+def test_a_ring_from_the_environment_cannot_be_rotated(keys: Program, tmp_path: Path) -> None:
+    """There is no file to change, and it says so."""
+    text = (tmp_path / "ring.json").read_text()
+    ran = keys("keys", "rotate", "--json", SPILLCACHE_KEYRING=text, SPILLCACHE_KEYRING_FILE="")
+    assert (ran.code, ran.answer["code"]) == (1, "arguments_invalid")

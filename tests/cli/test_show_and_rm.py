@@ -1,0 +1,45 @@
+"""`spillcache show` and `spillcache rm`."""
+
+from __future__ import annotations
+
+import hashlib
+
+from tests.cli.commands import Program
+from tests.servers.caches import metrics
+
+PAYLOAD = metrics(results=3, points=50)
+
+
+def test_show_lists_every_result_with_its_counts(program: Program) -> None:
+    """--json holds size, digest and lease, and the whole inventory."""
+    answer = program("show", program.store(PAYLOAD, tool="metrics"), "--json").answer
+    assert (answer["size_bytes"], answer["tool"]) == (len(PAYLOAD), "metrics")
+    assert answer["sha256"] == hashlib.sha256(PAYLOAD).hexdigest()
+    assert 0 < answer["expires_in_s"] <= 1200
+    names = [entry["name"] for entry in answer["inventory"]["entries"]]
+    assert names == ["query 0", "query 1", "query 2"]
+
+
+def test_show_for_people_is_a_table(program: Program) -> None:
+    """Name and path of each result, the lease that is left, and a command that reads one of them."""
+    printed = program("show", program.store(PAYLOAD)).text
+    assert "$.results[2]" in printed
+    assert "lease left" in printed
+    words = printed.splitlines()[-1].partition("spillcache ")[2].split()
+    assert program(*words).out.startswith(b'{"name":"query 0"')
+
+
+def test_a_hostile_name_neither_colours_nor_moves_the_terminal(program: Program) -> None:
+    """Markup and escape sequences in names are shown as text."""
+    payload = b'{"results":[{"name":"[red]a[/]","v":[1]},{"name":"b\\u001b[2Jc","v":[2]}]}'
+    printed = program("show", program.store(payload)).text
+    assert "[red]a[/]" in printed
+    assert "\x1b" not in printed
+
+
+def test_rm_removes_once(program: Program) -> None:
+    """What was removed is gone; removing it again says so."""
+    spill_id = program.store(PAYLOAD)
+    assert program("rm", spill_id, "--json").answer == {"spill_id": spill_id, "deleted": True}
+    again = program("rm", spill_id, "--json")
+    assert (again.code, again.answer["code"]) == (1, "spill_not_found")

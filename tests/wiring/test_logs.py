@@ -1,0 +1,75 @@
+"""How the library's log records are rendered."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from spillcache.wiring.logs import LOGGER, configure_logs
+
+
+@pytest.fixture(autouse=True)
+def logger() -> Iterator[logging.Logger]:
+    """The library's logger, afterwards as it was before."""
+    found = logging.getLogger(LOGGER)
+    before = (found.handlers[:], found.level, found.propagate)
+    yield found
+    found.handlers[:], found.level, found.propagate = before
+
+
+def test_json_keeps_the_extra_fields(logger: logging.Logger) -> None:
+    """One object a line: event, level, time, logger, and whatever the record carried."""
+    stream = io.StringIO()
+    configure_logs("json", stream=stream)
+    logger.warning("spill_refused", extra={"code": "store_full", "size": 3})
+    line = json.loads(stream.getvalue())
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {
+        "event": "spill_refused", "level": "warning", "logger": "spillcache", "code": "store_full", "size": 3,
+    }  # fmt: skip
+
+
+def test_auto_is_json_where_nobody_looks(logger: logging.Logger) -> None:
+    """A stream that is not a terminal gets JSON."""
+    stream = io.StringIO()
+    configure_logs("auto", stream=stream)
+    logger.info("ready")
+    assert json.loads(stream.getvalue())["event"] == "ready"
+
+
+def test_the_console_is_for_people(logger: logging.Logger) -> None:
+    """Event and fields in a line, without colours where there is no terminal."""
+    stream = io.StringIO()
+    configure_logs("console", stream=stream)
+    logger.warning("spill_refused", extra={"code": "store_full"})
+    assert "spill_refused" in stream.getvalue()
+    assert "code=store_full" in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_a_traceback_shows_no_local_variables(logger: logging.Logger, log_format: str) -> None:
+    """They hold payloads and keys."""
+    stream = io.StringIO()
+    configure_logs("json" if log_format == "json" else "console", stream=stream)
+    payload = secrets.token_hex(8)
+    try:
+        raise ValueError(len(payload))
+    except ValueError:
+        logger.exception("failed")
+    assert "ValueError" in stream.getvalue()
+    assert payload not in stream.getvalue()
+
+
+def test_configuring_again_replaces(logger: logging.Logger) -> None:
+    """No record is rendered twice."""
+    first, second = io.StringIO(), io.StringIO()
+    configure_logs("json", stream=first)
+    configure_logs("json", stream=second)
+    logger.warning("once")
+    assert (first.getvalue(), len(second.getvalue().splitlines())) == ("", 1)
