@@ -18,7 +18,7 @@ from spillcache.sync import SpillCache as SyncSpillCache
 from tests.cache.doomed import SPILL_ID, kill_at
 from tests.servers import leaks
 from tests.servers.caches import cache_on, gather, keys, noise, sync_cache_on
-from tests.servers.proxy import Command, Fate, Proxy, Rule, proxy
+from tests.servers.proxy import Command, Fate, Proxy, Rule, from_number_on, only_number, proxy
 
 SIZE = 1_300_000  # two batches
 TWO_SEGMENTS = SEGMENT_BYTES + 20_000
@@ -60,16 +60,6 @@ def assert_no_data(url: str) -> None:
         for read in (cache.page, cache.fetch):
             with pytest.raises(SpillGone):
                 read(SPILL_ID)
-
-
-def from_number_on(number: int, fate: Fate) -> Rule:
-    """Let the first commands pass."""
-    return lambda command: Fate.FORWARD if command.number < number else fate
-
-
-def only_number(number: int, fate: Fate) -> Rule:
-    """Let all others pass."""
-    return lambda command: fate if command.number == number else Fate.FORWARD
 
 
 @pytest.mark.parametrize("size", [SIZE, TWO_SEGMENTS])

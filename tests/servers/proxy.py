@@ -45,6 +45,16 @@ def forward(command: Command) -> Fate:
     return Fate.FORWARD
 
 
+def only_number(number: int, fate: Fate) -> Rule:
+    """One command meets its fate, all others pass."""
+    return lambda command: fate if command.number == number else Fate.FORWARD
+
+
+def from_number_on(number: int, fate: Fate) -> Rule:
+    """The first `number` commands pass, all others meet their fate."""
+    return lambda command: fate if command.number >= number else Fate.FORWARD
+
+
 class Proxy:
     """A running relay. `url` leads through it; `seen` are the commands since the last `watch`."""
 
