@@ -57,12 +57,22 @@ def corpora(size: int) -> Iterator[tuple[str, bytes]]:
     yield "small integers", _list_of(orjson.dumps([n % 1000 for n in range(9000)]), size)
     text = orjson.dumps(["lorem ipsum, dolor: sit amet " * 40 + "é"] * 8)
     yield "long strings", _list_of(text, size)
-    log = orjson.dumps({"name": "n", "lines": [f'ts={n} level=info msg="said \\"{n}\\"" path=/var/log\n' * 4 for n in range(300)]})
+    log = orjson.dumps(
+        {"name": "n", "lines": [f'ts={n} level=info msg="said \\"{n}\\"" path=/var/log\n' * 4 for n in range(300)]}
+    )
     yield "strings with escapes", _list_of(log, size)
     small = [{"id": n, "ok": n % 3 == 0, "tag": f"t{n % 17}"} for n in range(size // 36)]
     yield "small objects, a list", orjson.dumps(small)
-    yield "pretty-printed", json.dumps([{"id": n, "v": [n, n + 1], "m": {"k": "x" * 9}} for n in range(size // 130)], indent=2).encode()
-    yield "NDJSON log", b"\n".join(orjson.dumps({"ts": n, "level": "info", "msg": f"request {n} took {n % 97} ms"}) for n in range(size // 58))
+    yield (
+        "pretty-printed",
+        json.dumps([{"id": n, "v": [n, n + 1], "m": {"k": "x" * 9}} for n in range(size // 130)], indent=2).encode(),
+    )
+    yield (
+        "NDJSON log",
+        b"\n".join(
+            orjson.dumps({"ts": n, "level": "info", "msg": f"request {n} took {n % 97} ms"}) for n in range(size // 58)
+        ),
+    )
 
 
 def _list_of(document: bytes, size: int) -> bytes:
@@ -118,7 +128,9 @@ def main() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     print("| corpus | MB | scan ms | orjson.loads ms | bar ms | used |\n|---|---|---|---|---|---|")
     for row in rows():
-        print(f"| {row.corpus} | {row.size / 1e6:.1f} | {row.scan_ms:.2f} | {row.orjson_ms:.2f} | {row.bar_ms:.2f} | {row.used:.2f} |")
+        print(
+            f"| {row.corpus} | {row.size / 1e6:.1f} | {row.scan_ms:.2f} | {row.orjson_ms:.2f} | {row.bar_ms:.2f} | {row.used:.2f} |"
+        )
     print(f"\npeak memory beside 100 MB of metrics: {memory():.2f} × payload (bar {MEMORY})")
 
 

@@ -16,10 +16,10 @@ _ODD_PIECES = (
 
 
 def malformed() -> Iterator[tuple[str, bytes]]:
-    """Some seven hundred named documents, most of 0 to 8 KB and a few of up to a megabyte; all of them UTF-8 but those named so."""
+    """Some four hundred named documents, most of 0 to 8 KB and a few of up to a megabyte; all of them UTF-8 but those named so."""
     yield from _handmade()
     generator = random.Random(_SEED)  # noqa: S311  repeatable, not secret
-    for number in range(60):
+    for number in range(40):
         document = _document(generator)
         for name, damage in _DAMAGES.items():
             yield f"{name}-{number}", damage(document, generator)

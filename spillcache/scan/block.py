@@ -103,7 +103,7 @@ class BlockPass:
             controls = bitmaps.pack(text < _CONTROLS)
             line_end = short = bitmaps.pack(text == LINE_END)
             if (controls != line_end).any():
-                short = bitmaps.pack(((text - np.uint8(8)) < 6) & (text != 0x0B))  # noqa: PLR2004  \b \t \n \f \r
+                short = bitmaps.pack(((text - np.uint8(8)) < 6) & (text != 0x0B))
                 other = controls ^ short
         return _Costs(loud, short, other), line_end
 

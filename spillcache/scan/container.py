@@ -112,7 +112,8 @@ def read_container(index: Index, start: int, level: int) -> Container:
 
 def _container(index: Index, start: int, level: int, commas: Ints, count: int, close: int | None) -> Container:
     begins = np.append(start, commas) + 1
-    ends = commas if close is None or len(commas) != count else np.append(commas, close)
+    end = _end_of_tail(index, int(begins[-1]), level) if close is None else close
+    ends = commas if end is None or len(commas) != count else np.append(commas, end)
     starts = index.skip_blanks(begins[: len(ends)])
     if close is not None and count == 0 and len(starts) and starts[0] >= close:
         starts, ends, total = starts[:0], ends[:0], 0
@@ -124,6 +125,20 @@ def _container(index: Index, start: int, level: int, commas: Ints, count: int, c
     # a member may be empty in malformed text: its range then is empty, never reversed
     ends = np.maximum(index.trim_blanks(ends), starts)
     return Container(start, close, level, first == _OBJECT, starts, ends, total, well_closed)
+
+
+def _end_of_tail(index: Index, start: int, level: int) -> int | None:
+    """Where the last member seen of an unfinished container ends, if that shows: it is closed itself."""
+    value = int(index.skip_blanks(np.array([start]))[0])
+    match = _KEY.match(index.raw(value, min(value + _LONGEST_KEY, index.end)))
+    value += match.end() if match is not None else 0
+    if value >= index.end or int(index.text[value]) not in _CLOSING:
+        return None
+    for part in index.level(value, index.end, level + 1, soon=True):
+        closing = np.flatnonzero(is_close(part.byte))
+        if len(closing):
+            return int(part.at[closing[0]]) + 1
+    return None
 
 
 def members(index: Index, container: Container, most: int) -> list[Member]:

@@ -94,7 +94,7 @@ class _Count:
             return results
         lists = np.flatnonzero(groups.byte == _ARRAY)
         lists = lists[key_before_is(self._index, groups.open[lists], *keys)]
-        if below > 2:  # noqa: PLR2004  through one more object, which must wrap
+        if below > 2:
             lists = lists[self._within_wrapper(groups.open[lists])]
         owner = owners(groups.open[lists], self._values, self._ends)
         lists, owner = lists[owner >= 0], owner[owner >= 0]

@@ -43,7 +43,7 @@ def safe_places(text: Bytes, begins: Words | None, escaped_next: int, wanted: In
 
 
 def _inside_code_point(text: Bytes, place: Ints) -> Flags:
-    return (text.take(place) & 0xC0) == 0x80  # noqa: PLR2004
+    return (text.take(place) & 0xC0) == 0x80
 
 
 class _Escapes:
@@ -66,7 +66,7 @@ class _Escapes:
         unsafe = self._begins_at(place - 1)
         hexadecimal = self._is_hex(place)
         for back in range(2, 6):
-            if back > 2:  # noqa: PLR2004
+            if back > 2:
                 hexadecimal &= self._is_hex(place - back + 2)
             unsafe |= hexadecimal & self._begins_at(place - back) & (self._text.take(place - back + 1) == _U)
         return unsafe | (self._is_half(place, high=False) & self._is_half(place - 6, high=True))
@@ -76,14 +76,14 @@ class _Escapes:
 
     def _is_hex(self, place: Ints) -> Flags:
         byte = self._text.take(place)
-        return (byte - np.uint8(0x30) < 10) | ((byte | _TO_LOWER) - np.uint8(0x61) < 6)  # noqa: PLR2004
+        return (byte - np.uint8(0x30) < 10) | ((byte | _TO_LOWER) - np.uint8(0x61) < 6)
 
     def _is_half(self, place: Ints, *, high: bool) -> Flags:
         half = self._begins_at(place) & (self._text.take(place + 1) == _U)
         half &= (self._text.take(place + 2) | _TO_LOWER) == _D
         third = self._text.take(place + 3)
         if high:
-            half &= (third - np.uint8(0x38) < 2) | ((third | _TO_LOWER) - np.uint8(0x61) < 2)  # noqa: PLR2004
+            half &= (third - np.uint8(0x38) < 2) | ((third | _TO_LOWER) - np.uint8(0x61) < 2)
         else:
-            half &= (third | _TO_LOWER) - np.uint8(0x63) < 4  # noqa: PLR2004
+            half &= (third | _TO_LOWER) - np.uint8(0x63) < 4
         return half & self._is_hex(place + 4) & self._is_hex(place + 5)

@@ -30,8 +30,8 @@ _FIRST_OF_NUMBER[list(b"-0123456789")] = True
 
 
 def names_of_keys(keys: list[bytes]) -> list[str]:
-    """Names of an object's members."""
-    return [decoded(b'"%b"' % key)[:LONGEST_NAME] for key in keys]
+    """Names of an object's members; an empty key is no name."""
+    return [decoded(b'"%b"' % key)[:LONGEST_NAME] or f"[{place}]" for place, key in enumerate(keys)]
 
 
 def names_of_values(

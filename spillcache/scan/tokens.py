@@ -32,12 +32,12 @@ class Tokens(NamedTuple):
 # '[' 5B and '{' 7B have bits 6 and 1, ']' 5D and '}' 7D only bit 6, ',' and '\n' not bit 6.
 def is_open(byte: Bytes) -> Flags:
     """Which tokens open a container."""
-    return (byte & 0x42) == 0x42  # noqa: PLR2004
+    return (byte & 0x42) == 0x42
 
 
 def is_close(byte: Bytes) -> Flags:
     """Which tokens close a container."""
-    return (byte & 0x42) == 0x40  # noqa: PLR2004
+    return (byte & 0x42) == 0x40
 
 
 class Steps(NamedTuple):

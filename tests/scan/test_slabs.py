@@ -119,7 +119,7 @@ def _long_payloads() -> list[bytes]:
     documents = [
         document for name, document in MALFORMED.items() if name.startswith(("odd pieces", "lost quotes", "lines"))
     ]
-    sound = [{"name": f"n{n}", "text": 'say "hi"\\ 😀' * (n % 40), "values": [[n, "1"]] * (n % 90)} for n in range(500)]
+    sound = [{"name": f"n{n}", "text": 'say "hi"\\ 😀' * (n % 40), "values": [[n, "1"]] * (n % 90)} for n in range(260)]
     return [
         json.dumps({"data": {"result": sound}}).encode(),
         json.dumps(sound, indent=1).encode(),
@@ -127,7 +127,7 @@ def _long_payloads() -> list[bytes]:
         b'{"data":[' + b",".join(documents),
         b'{"data":1}\n{"x":1}\n' + b"\n".join(documents),
         b"log\n" + b"\n".join(documents),
-        b'{"a":"' + b"\\" * 600_001 + b'",1,[2,3]}',
+        b'{"a":"' + b"\\" * 300_001 + b'",1,[2,3]}',
     ]
 
 
