@@ -152,7 +152,7 @@ def join(chunks: list[Chunk]) -> Chunk:
         once=once,
         twice=twice,
         starts=tuple(starts),
-        results_before=chunks[0].results_before,
+        results_before=None if chunks[-1].results_before is None else chunks[0].results_before,
         overhang=chunks[-1].overhang,
     )
 

@@ -23,9 +23,15 @@ from spillcache.scan import Inventory, Result
 FIELD = "inv"
 SUMMARY_FIELD = "meta"
 MAX_NAME_CHARACTERS = 80
+NAMELESS = "(unnamed)"
 MAX_SUMMARY_NAMES = 64
 
-_UNSHOWABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]+")
+#: White space, controls, and all that is not seen or turns the direction of what is: Unicode's categories Cc, Cf, Zl,
+#: Zp (but for signs that show), variation selectors and fillers. Tags (U+E0000) can hide whole sentences from people.
+_UNSHOWABLE = re.compile(
+    r"[\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -74,9 +80,11 @@ def summarise(inventory: Inventory) -> Summary:
 
 
 def shown_name(name: str) -> str:
-    """A name fit to be shown: one line, at most 80 characters, no control or direction characters."""
+    """A name fit to be shown: one line, 1 to 80 characters, no control or direction characters."""
     clean = _UNSHOWABLE.sub(" ", unicodedata.normalize("NFC", _LONE_SURROGATE.sub("\ufffd", name))).strip()
-    return clean if len(clean) <= MAX_NAME_CHARACTERS else clean[: MAX_NAME_CHARACTERS - 1] + "…"
+    if len(clean) > MAX_NAME_CHARACTERS:
+        return clean[: MAX_NAME_CHARACTERS - 1].rstrip() + "…"
+    return clean or NAMELESS
 
 
 def find_result(inventory: Inventory, wanted: str | int) -> int:
@@ -91,17 +99,25 @@ def find_result(inventory: Inventory, wanted: str | int) -> int:
         if matches:
             raise _ambiguous(matches)
         if not wanted.strip().isdecimal() or not wanted.strip().isascii():
-            raise _unknown_name(inventory.results, wanted)
+            raise _unknown_name(inventory, wanted)
         wanted = int(wanted.strip()[:12])
     if 1 <= wanted <= len(inventory.results):
         return wanted - 1
-    raise ResultNotFound(f"there is no result {wanted}: they are numbered 1 to {len(inventory.results)}")
+    raise ResultNotFound(
+        f"there is no result of that number: they are numbered 1 to {len(inventory.results)}{_how_far(inventory)}"
+    )
 
 
 def _by_name(results: Sequence[Result], wanted: str) -> list[int]:
-    exact = [place for place, result in enumerate(results) if result.name == wanted]
     shown = shown_name(wanted)
-    return exact or [place for place, result in enumerate(results) if shown_name(result.name) == shown]
+    alike = [place for place, result in enumerate(results) if shown_name(result.name) == shown]
+    if shown == wanted:  # whoever copied it from a list saw all of these under one name
+        return alike
+    return [place for place in alike if results[place].name == wanted] or alike
+
+
+def _how_far(inventory: Inventory) -> str:
+    return f" (the inventory does not name everything: {', '.join(inventory.partial)})" if inventory.partial else ""
 
 
 def _ambiguous(matches: list[int]) -> ResultAmbiguous:
@@ -114,12 +130,12 @@ def _ambiguous(matches: list[int]) -> ResultAmbiguous:
     )
 
 
-def _unknown_name(results: Sequence[Result], wanted: str) -> ResultNotFound:
-    names = [shown_name(result.name) for result in results]
+def _unknown_name(inventory: Inventory, wanted: str) -> ResultNotFound:
+    names = [shown_name(result.name) for result in inventory.results]
     # Comparing takes 0.1 ms a name; beyond the first ones the inventory is the better help.
     nearest = difflib.get_close_matches(shown_name(wanted), names[:500], n=5, cutoff=0.3)
     hint = "; nearest: " + ", ".join(f'"{name}"' for name in nearest) if nearest else ""
-    return ResultNotFound(f"no result of that name among {len(names)}{hint}", nearest=nearest)
+    return ResultNotFound(f"no result of that name among {len(names)}{_how_far(inventory)}{hint}", nearest=nearest)
 
 
 def encode_contents(contents: Contents, spill_id: str) -> bytes:

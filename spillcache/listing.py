@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,7 +110,7 @@ def list_results(
     bare = _bare(inventory, spill_id, kind, size)
     if budget is None:
         return replace(bare, entries=tuple(_entries(inventory.results, position, costs)))
-    entries, spent = [], wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict())
+    entries, spent, cost = [], wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict()), 0
     for entry in _entries(inventory.results, position, costs):
         # A list element costs itself and a comma in every copy; the empty listing already has the brackets.
         cost = wire.size(entry.as_dict()) - wire.wrapper + len(wire.copies)
@@ -118,9 +118,10 @@ def list_results(
             break
         spent += cost
         entries.append(entry)
+        cost = 0
+    if spent > budget or (cost and not entries):
+        raise BudgetTooSmall(f"a page of the inventory cannot be made within {budget} bytes", minimum=spent + cost)
     end = position + len(entries)
-    if not entries and position < len(inventory.results):
-        raise BudgetTooSmall(f"an inventory entry does not fit within {budget} bytes", minimum=spent + cost)
     more = end < len(inventory.results)
     return replace(bare, entries=tuple(entries), next_cursor=sign(end) if more else None)
 
@@ -155,9 +156,9 @@ class _Costs:
         return estimate_pages(cost, self.budget, self.wire)
 
 
-def _entries(results: Sequence[Result], position: int, costs: _Costs) -> list[Entry]:
-    return [
-        Entry(
+def _entries(results: Sequence[Result], position: int, costs: _Costs) -> Iterator[Entry]:
+    for number, result in enumerate(results[position:], position + 1):
+        yield Entry(
             index=number,
             name=shown_name(result.name),
             path=shown_name(result.path),
@@ -169,5 +170,3 @@ def _entries(results: Sequence[Result], position: int, costs: _Costs) -> list[En
             points=result.points,
             approximate=result.approximate,
         )
-        for number, result in enumerate(results[position:], position + 1)
-    ]

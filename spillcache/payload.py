@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
+import numpy as np
 import orjson
 
 from spillcache.errors import ArgumentsInvalid
@@ -42,9 +44,19 @@ def to_json(value: object) -> bytes:
 
 def _faithful(value: object) -> bytes:
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_as_plain)
+        return _dumps(value)
+    except TypeError:  # of what the standard library refuses, orjson may know keys: datetimes, UUIDs
+        pass
+    except (ValueError, RecursionError) as error:
+        raise _unwritable(error) from None
+    try:
+        return _dumps(_with_text_keys(value))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ArgumentsInvalid(f"the result cannot be written as JSON ({type(error).__name__})") from None
+        raise _unwritable(error) from None
+
+
+def _dumps(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_as_plain)
     try:
         return text.encode()
     except UnicodeEncodeError:  # a lone surrogate: JSON can say it as an escape
@@ -52,8 +64,33 @@ def _faithful(value: object) -> bytes:
 
 
 def _as_plain(value: object) -> Any:
-    """Dataclasses, datetimes, UUIDs, arrays: one level as orjson sees them."""
+    """Dataclasses, datetimes, UUIDs, arrays: one level as orjson sees them, but that NaN stays NaN."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json")
+    if isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f":
+        return value.tolist()
+    if dataclasses.is_dataclass(value):
+        fields = (field.name for field in dataclasses.fields(value) if not field.name.startswith("_"))
+        return {name: getattr(value, name) for name in fields}
     return orjson.loads(orjson.dumps(value, option=_OPTIONS))
+
+
+def _with_text_keys(value: Any) -> Any:
+    """A copy whose keys are the texts that orjson makes of them."""
+    if isinstance(value, dict):
+        return {_key(key): _with_text_keys(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_text_keys(member) for member in value]
+    return value
+
+
+def _key(key: object) -> str:
+    if isinstance(key, str):
+        return key
+    (text,) = orjson.loads(orjson.dumps({key: None}, option=_OPTIONS))
+    return str(text)
+
+
+def _unwritable(error: Exception) -> ArgumentsInvalid:
+    return ArgumentsInvalid(f"the result cannot be written as JSON ({type(error).__name__})")

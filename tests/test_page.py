@@ -18,8 +18,8 @@ from spillcache.receipt import verify_receipt
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.malformed import malformed
 from tests.memory import KEYRING, SPILL_ID, TENANT, spill
-from tests.scan.reference import unsafe_places
 from tests.strategies import WIRES, budgets, payloads, smallest_budget, straddlers, wires
+from tests.uncuttable import inside
 
 MALFORMED = list(malformed())
 FIELDS = ("position", "inventory", "chunk_kind", "chunk", "status", "result_status", "unread", "next_cursor", "receipt")
@@ -43,7 +43,7 @@ def check_walk(payload: bytes, pages: Sequence[Page], budget: Sequence[int], wir
 def check_edges(payload: bytes, pages: Sequence[Page]) -> None:
     """No page of text ends inside a code point, an escape or an escaped surrogate pair."""
     if pages[0].chunk_kind != "base64":
-        assert not unsafe_places(payload) & {page.end for page in pages[:-1]}
+        assert not inside(payload) & {page.end for page in pages[:-1]}
 
 
 @given(payloads, wires, st.data())
