@@ -64,7 +64,7 @@ def _facts(stat: Stat, listing: Listing) -> list[tuple[str, str]]:
         ("results", "unknown" if listing.results is None else f"{listing.results:,}"),
     ]
     if listing.partial:
-        facts.append(("partial", escape("; ".join(listing.partial))))
+        facts.append(("partial", f"the list may not name everything: {escape(', '.join(listing.partial))}"))
     if not listing.strict:
         facts.append(("note", "not strict JSON (NaN or Infinity): kept exactly as it came"))
     if listing.duplicate_keys:

@@ -20,6 +20,7 @@ from spillcache.cli.answers import (
     json_option,
     print_error,
     print_json,
+    say,
     write_raw,
 )
 from spillcache.cli.opened import opened
@@ -106,12 +107,10 @@ def _report(walked: Walked, *, as_json: bool, quiet: bool = False) -> None:
     aside = console(aside=True)
     where = f" to [bold]{escape(str(walked.output))}[/]" if walked.output and walked.complete else ""
     color = "green" if walked.complete else "yellow"
-    aside.print(
-        f"[bold {color}]{walked.status}[/] {walked.pages} page(s), {human_bytes(walked.size)}{where}", soft_wrap=True
-    )
+    say(aside, f"[bold {color}]{walked.status}[/] {walked.pages} page(s), {human_bytes(walked.size)}{where}")
     if walked.complete and walked.stat is not None:
-        aside.print(f"[dim]sha256 {walked.stat.sha256} agrees[/]", soft_wrap=True)
-        aside.print(f"[dim]receipt {walked.receipt}[/]", soft_wrap=True)
+        say(aside, f"[dim]sha256 {walked.stat.sha256} agrees[/]")
+        say(aside, f"[dim]receipt {walked.receipt}[/]")
     elif walked.stat is not None:
         kept = f"; {escape(str(walked.output))} was not written" if walked.output else ""
-        aside.print(f"of {human_bytes(walked.stat.size)}: this is not the whole payload{kept}", soft_wrap=True)
+        say(aside, f"of {human_bytes(walked.stat.size)}: this is not the whole payload{kept}")

@@ -10,7 +10,7 @@ import redis
 
 from tests.cli.commands import Program
 from tests.conftest import OwnServer
-from tests.servers.caches import keys
+from tests.servers.caches import keys, metrics
 from tests.servers.process import Admin
 from tests.servers.requirements import requires
 
@@ -70,6 +70,10 @@ def test_the_documented_acl_is_enough_and_less_is_found(program: Program, own_se
         return answer
 
     assert _levels(as_user(f"~sc:* {needed}"))["commands"] == "ok"
+    payload = metrics()
+    spill_id = program.put(payload, SPILLCACHE_REDIS_URL=url)
+    assert program("walk", spill_id, SPILLCACHE_REDIS_URL=url).out == payload
+    assert program("rm", spill_id, SPILLCACHE_REDIS_URL=url).code == 0
     without = [found for found in as_user(f"~sc:* {needed} -pttl")["findings"] if found["check"] == "commands"]
     assert [found["found"].split(":")[0] for found in without] == ["PTTL"]
     assert needed in without[0]["remedy"]
