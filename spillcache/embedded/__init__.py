@@ -5,9 +5,10 @@ from __future__ import annotations
 from spillcache.embedded.server import (
     EmbeddedServer,
     find_server_binary,
+    find_shared,
     start_shared,
     state_directory,
     stop_shared,
 )
 
-__all__ = ["EmbeddedServer", "find_server_binary", "start_shared", "state_directory", "stop_shared"]
+__all__ = ["EmbeddedServer", "find_server_binary", "find_shared", "start_shared", "state_directory", "stop_shared"]

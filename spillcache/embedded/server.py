@@ -132,6 +132,16 @@ def start_shared(state_dir: Path | None = None, *, maxmemory_bytes: int = DEFAUL
     return _url(path), answer is Answer.ABSENT
 
 
+def find_shared(state_dir: Path | None = None) -> tuple[str, int] | None:
+    """URL and process id of the user's shared server, None where none runs. Starts and makes nothing."""
+    directory = state_dir or state_directory()
+    if not directory.is_dir():
+        return None
+    path = _shared_socket(directory)
+    pid = socketfile.peer_pid(path)
+    return None if pid is None else (_url(path), pid)
+
+
 def stop_shared(state_dir: Path | None = None) -> bool:
     """Stop the user's shared server, a hung one by SIGKILL; all that it held is gone. Whether there was one.
 

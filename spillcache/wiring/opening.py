@@ -149,11 +149,8 @@ class EmbeddedState:
 def embedded_state() -> EmbeddedState:
     """How the user's embedded server is, without starting it."""
     directory = embedded.state_directory()
-    if not directory.is_dir():
-        return EmbeddedState(directory, None, None)
-    path = embedded._shared_socket(directory)
-    pid = socketfile.peer_pid(path)
-    return EmbeddedState(directory, None if pid is None else embedded._url(path), pid)
+    url, pid = embedded.find_shared() or (None, None)
+    return EmbeddedState(directory, url, pid)
 
 
 def stop_embedded() -> bool:
