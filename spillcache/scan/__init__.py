@@ -1,7 +1,7 @@
 """What a payload is, where it may be cut, and what it contains: one pass over its bytes, without I/O.
 
 `scan` takes a payload in memory, `Scanner` one that comes in blocks. `block` makes bitmaps of each block and settles
-where its stretches are cut; `index` keeps enough of them to answer questions about structure; `container`, `names` and
+where its stretches are cut; `index` keeps enough of them to answer questions about structure; `search`, `names` and
 `counts` ask these for the `inventory`. Nothing here raises on any payload, and nothing recurses.
 """
 

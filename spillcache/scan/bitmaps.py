@@ -50,8 +50,8 @@ def escapes(backslash: Words, carry: int) -> tuple[Words, Words, int]:
     """Backslashes that begin an escape, the bytes they escape, and whether the byte after the last is escaped.
 
     In a run of backslashes every second one begins an escape, counted from the start of the run; `carry` is 1 when the
-    first byte is escaped already. A word made of backslashes only hands its carry on unchanged (64 is even); every other
-    word's carry does not depend on the one it got. So one pass finds all carries, without a chain from word to word.
+    first byte is escaped already. A word made of backslashes only hands its carry on unchanged (64 is even); what any
+    other word hands on does not depend on what it got. So one pass finds all carries, not word after word.
     """
     begins = _begins_escape(backslash, np.uint64(0))
     out = begins >> _TOP
@@ -76,7 +76,7 @@ def _begins_escape(backslash: Words, carry: Words | np.uint64) -> Words:
 
 
 def inside(quote: Words, carry: int) -> Words:
-    """Bytes between an odd quote (included) and the next (excluded); `carry` is 1 when a string is open at the start."""
+    """Bytes from an odd quote up to the next, exclusive; `carry` is 1 when a string is open at the start."""
     mask = quote.copy()
     shifted = np.empty_like(quote)
     for step in _DOUBLINGS:
@@ -99,7 +99,8 @@ def row_sums_before(words: Words, within: Ints) -> Ints:
     last = rows[np.arange(len(rows)), np.minimum(whole, ROW_WORDS - 1)]
     below = (_ONE << (within & 63).astype(np.uint64)) - _ONE  # nothing when all eight words are whole
     counts = np.bitwise_count(words).view(np.uint64) & _FIRST_LANES.take(whole)
-    return _sum_lanes(counts) + np.bitwise_count(last & below)
+    partial: Ints = _sum_lanes(counts) + np.bitwise_count(last & below)
+    return partial
 
 
 def _sum_lanes(counts: Words) -> Ints:
@@ -118,5 +119,5 @@ def last_bits(words: Words) -> Ints:
 
 
 def _top_bit(words: Words) -> Ints:
-    """The index of the highest set bit; nonsense for 0. Neighbours are cleared so that rounding to float cannot carry."""
+    """The index of the highest set bit; nonsense for 0. Without the bit below it, rounding to float cannot carry."""
     return np.frexp((words & ~(words >> _ONE)).astype(np.float64))[1].astype(np.int64) - 1

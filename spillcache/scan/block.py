@@ -1,5 +1,4 @@
-"""One pass over a payload, block by block: where each stretch is cut, what escaping costs up to there, what a reader
-of the structure needs to find its way.
+"""One pass over a payload, block by block: where each stretch is cut, and what escaping costs up to there.
 
 A block depends on what came before only through the few numbers that `BlockPass` carries.
 """

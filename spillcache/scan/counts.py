@@ -82,9 +82,9 @@ class _Count:
         first = self._index.text[self._index.skip_blanks(self._values[arrays] + 1)]
         of_series = first == _OBJECT
         samples = arrays[~of_series]
-        self.points[samples], self.approximate[samples] = groups.count[place[~of_series]], True
+        self.points[samples], self.approximate[samples] = groups.elements[place[~of_series]], True
         arrays, place = arrays[of_series], place[of_series]
-        self.series[arrays] = groups.count[place]
+        self.series[arrays] = groups.elements[place]
         self._count_points(self._level + 1, arrays, groups.open[place], groups.close[place])
 
     def _count_lists(self, results: Ints, below: int, keys: tuple[bytes, ...]) -> Ints:
@@ -103,7 +103,7 @@ class _Count:
         wanted = uncounted[owner]
         wanted[1:] &= owner[1:] != owner[:-1]  # of several lists the first
         owner, lists = owner[wanted], lists[wanted]
-        self.series[owner] = groups.count[lists]
+        self.series[owner] = groups.elements[lists]
         self._count_points(self._level + below, owner, groups.open[lists], groups.close[lists])
         uncounted[owner] = False
         return np.flatnonzero(uncounted)
@@ -136,7 +136,7 @@ class _Count:
         lists = np.flatnonzero(groups.byte == _ARRAY)
         found = key_before_is(self._index, groups.open[lists], *_SAMPLE_LISTS)
         single = key_before_is(self._index, groups.open[lists], *_SAMPLES)
-        counts = np.where(single, 1, groups.count[lists])
+        counts = np.where(single, 1, groups.elements[lists])
         found |= single
         lists, counts = lists[found], counts[found]
         if not len(lists):
@@ -160,7 +160,7 @@ class _Count:
             return
         first = np.minimum(np.searchsorted(columns.open, values.open[lists]), len(columns.open) - 1)
         has_one = (columns.open[first] > values.open[lists]) & (columns.open[first] < values.close[lists])
-        self._add(results, owners(values.open[lists], starts, ends), np.where(has_one, columns.count[first], 0))
+        self._add(results, owners(values.open[lists], starts, ends), np.where(has_one, columns.elements[first], 0))
 
     def _add(self, results: Ints, owner: Ints, counts: Ints) -> None:
         counts, owner = counts[owner >= 0], owner[owner >= 0]

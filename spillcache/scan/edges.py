@@ -43,7 +43,8 @@ def safe_places(text: Bytes, begins: Words | None, escaped_next: int, wanted: In
 
 
 def _inside_code_point(text: Bytes, place: Ints) -> Flags:
-    return (text.take(place) & 0xC0) == 0x80
+    inside: Flags = (text.take(place) & 0xC0) == 0x80
+    return inside
 
 
 class _Escapes:
@@ -76,14 +77,16 @@ class _Escapes:
 
     def _is_hex(self, place: Ints) -> Flags:
         byte = self._text.take(place)
-        return (byte - np.uint8(0x30) < 10) | ((byte | _TO_LOWER) - np.uint8(0x61) < 6)
+        found: Flags = (byte - np.uint8(0x30) < 10) | ((byte | _TO_LOWER) - np.uint8(0x61) < 6)
+        return found
 
     def _is_half(self, place: Ints, *, high: bool) -> Flags:
-        half = self._begins_at(place) & (self._text.take(place + 1) == _U)
+        half: Flags = self._begins_at(place) & (self._text.take(place + 1) == _U)
         half &= (self._text.take(place + 2) | _TO_LOWER) == _D
         third = self._text.take(place + 3)
         if high:
             half &= (third - np.uint8(0x38) < 2) | ((third | _TO_LOWER) - np.uint8(0x61) < 2)
         else:
             half &= (third | _TO_LOWER) - np.uint8(0x63) < 4
-        return half & self._is_hex(place + 4) & self._is_hex(place + 5)
+        half &= self._is_hex(place + 4) & self._is_hex(place + 5)
+        return half

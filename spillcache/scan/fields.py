@@ -31,7 +31,7 @@ class Groups(NamedTuple):
     open: Ints
     close: Ints
     byte: Bytes
-    count: Ints
+    elements: Ints
 
 
 def read_fields(index: Index, start: int, end: int, level: int) -> Fields | None:
@@ -99,7 +99,7 @@ class Keys:
         """Which members have this key."""
         quoted = b'"%b"' % key
         head = quoted[:_WORD]
-        found = self._words & _MASKS[len(head)] == np.uint64(int.from_bytes(head, "little"))
+        found: Flags = self._words & _MASKS[len(head)] == np.uint64(int.from_bytes(head, "little"))
         if len(quoted) > _WORD and found.any():
             rest = np.flatnonzero(found)
             found[rest] = _bytes_are(self._text, self._start[rest], quoted)

@@ -1,4 +1,4 @@
-"""The structure of a payload's first part, kept so that it can be asked: which tokens of this level lie in this range?
+"""The structure of a payload's first part, kept to be asked which tokens of a level lie in a range.
 
 Kept are one bit per byte and two numbers per stretch, 0.14 × the text; tokens are read again from these. The lowest
 level in each stretch is exact, so a question about shallow levels passes over the depths below without looking.

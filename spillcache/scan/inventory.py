@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from spillcache.scan.bitmaps import Ints
-from spillcache.scan.container import Listing, find_results, member_path
+from spillcache.scan.container import member_path
 from spillcache.scan.counts import count_samples
 from spillcache.scan.fields import Fields, read_fields
 from spillcache.scan.index import Index
 from spillcache.scan.model import MAX_RESULTS, Inventory, Kind, Result, ResultType
 from spillcache.scan.names import names_of_keys, names_of_values
+from spillcache.scan.search import Listing, find_results
 from spillcache.scan.tokens import LINE_END
 
 #: Nesting beyond which parsers in use give up; what lies deeper is stored, and said to be too deep.

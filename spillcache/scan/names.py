@@ -17,6 +17,7 @@ from spillcache.scan.bitmaps import Ints
 from spillcache.scan.container import NAME_KEYS, decoded
 from spillcache.scan.fields import Fields, Keys, owners, read_fields, value_after_key
 from spillcache.scan.index import Index
+from spillcache.scan.tokens import Flags
 
 LONGEST_NAME = 200
 
@@ -66,7 +67,7 @@ def _name_by_nested(index: Index, values: Ints, ends: Ints, level: int, own: Fie
 
 
 def _name(index: Index, fields: Fields, owner: Ints, ends: Ints, names: list[str | None]) -> None:
-    """Give names to results that have none yet, by members of theirs; `owner` says whose each member is, -1 nobody's."""
+    """Name results that have no name yet by members of theirs; `owner` says whose each member is, -1 nobody's."""
     best = np.full(len(names), -1, np.int64)
     value_at = np.zeros(len(names), np.int64)
     keys = Keys(index, fields.start)
@@ -84,12 +85,15 @@ def _name(index: Index, fields: Fields, owner: Ints, ends: Ints, names: list[str
         names[one] = name
 
 
-def _usable(index: Index, value: Ints, key: bytes) -> np.typing.NDArray[np.bool_]:
+def _usable(index: Index, value: Ints, key: bytes) -> Flags:
+    """Which values make a name: text that is not empty, numbers; for labels, objects."""
     first = index.text[np.minimum(value, index.end - 1)]
     if key in _LABELS:
-        return first == _OPEN_OBJECT
+        labels: Flags = first == _OPEN_OBJECT
+        return labels
     second = index.text[np.minimum(value + 1, index.end - 1)]
-    return _FIRST_OF_NUMBER[first] | ((first == _QUOTE) & (second != _QUOTE))
+    plain: Flags = _FIRST_OF_NUMBER[first] | ((first == _QUOTE) & (second != _QUOTE))
+    return plain
 
 
 def _texts(index: Index, starts: Ints, ends: Ints) -> list[str | None]:

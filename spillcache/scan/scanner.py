@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from spillcache.scan.bitmaps import Bytes
@@ -82,19 +80,19 @@ class _Scanning:
         if not self._utf8.valid:
             self._inventory = _NOTHING
             return SlabTable.empty()
-        if not self.settled and (whole or self._size >= self._window):
+        has_results = self._pass is not None and self._pass.structure is not None
+        if not self.settled and (whole or not has_results or self._size >= self._window):
             self._settle_window(text, whole=whole)
         return self._slabs.take() if self.settled else SlabTable.empty()
 
     def _settle_window(self, text: Bytes, *, whole: bool) -> None:
         end = min(self._window, self._size)
-        fits = whole and self._size <= self._window
         structure = self._pass.structure if self._pass is not None else None
         if structure is None or self._kind is None:
-            self._inventory = _NOTHING if fits else replace(_NOTHING, partial=("window",))
+            self._inventory = _NOTHING
             return
         ending = Ending(
-            whole=fits,
+            whole=whole and self._size <= self._window,
             closed=not structure.depth and not structure.in_string,
             broken=structure.broken_at is not None and structure.broken_at < end,
             deepest=structure.deepest,
@@ -125,10 +123,10 @@ def _padded(text: Bytes, size: int) -> Bytes:
 class Scanner:
     """A scan of a payload that comes in blocks of any size, in bounded memory.
 
-    Gives the slabs and the inventory that `scan` gives with the same `window`. Slabs of the window come out when it is
-    full, since cuts prefer the beginnings of named results; later ones as their stretches are read. Up to `window` bytes
-    of the payload are held. Payloads whose bytes turn out not to be UTF-8 late are of kind "bytes" all the same: slabs
-    that were handed out before mean nothing then.
+    Gives the slabs and the inventory that `scan` gives with the same `window`. Slabs of JSON's window come out when it
+    is full, since cuts prefer the beginnings of named results; others as their stretches are read. Up to `window` bytes
+    of the payload are held. A payload that turns out late not to be UTF-8 is of kind "bytes" all the same: slabs that
+    were handed out before mean nothing then.
     """
 
     def __init__(self, *, window: int = 8 << 20) -> None:

@@ -1,8 +1,8 @@
 """Tokens: the commas, brackets and line ends outside strings, and how deep each lies.
 
-The level of a token is the number of brackets open around it, a bracket's own included: the brackets and commas of one
-container share a level. A comma's level is its depth as a place to cut. A closing bracket too many closes nothing: depth
-never falls below 0. In NDJSON a line end closes everything.
+The level of a token is the number of brackets open around it, a bracket's own included: the brackets and commas of
+one container share a level. A comma's level is its depth as a place to cut. A closing bracket too many closes nothing:
+depth never falls below 0. In NDJSON a line end closes everything.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ class Tokens(NamedTuple):
 # '[' 5B and '{' 7B have bits 6 and 1, ']' 5D and '}' 7D only bit 6, ',' and '\n' not bit 6.
 def is_open(byte: Bytes) -> Flags:
     """Which tokens open a container."""
-    return (byte & 0x42) == 0x42
+    found: Flags = (byte & 0x42) == 0x42
+    return found
 
 
 def is_close(byte: Bytes) -> Flags:
     """Which tokens close a container."""
-    return (byte & 0x42) == 0x40
+    found: Flags = (byte & 0x42) == 0x40
+    return found
 
 
 class Steps(NamedTuple):

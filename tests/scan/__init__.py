@@ -1,0 +1,1 @@
+"""Tests of the scan, against a reference that reads byte by byte."""

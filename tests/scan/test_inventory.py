@@ -242,7 +242,8 @@ def test_lines_are_results() -> None:
     payload = b'{"name":"a","values":[1,2]}\n{"broken":"\n\n[1,2]\n7\n{"id":5}'
     found = inventory(payload)
     assert [(r.name, r.path, r.type) for r in found.results] == [
-        ("a", "$[0]", "object"), ("[1]", "$[1]", "invalid"), ("[3]", "$[3]", "array"), ("[4]", "$[4]", "number"), ("5", "$[5]", "object"),
+        ("a", "$[0]", "object"), ("[1]", "$[1]", "invalid"), ("[3]", "$[3]", "array"),
+        ("[4]", "$[4]", "number"), ("5", "$[5]", "object"),
     ]  # fmt: skip
     assert found.results_total == 5
     assert found.results[0].points == 2
