@@ -101,13 +101,13 @@ class Index:
     def skip_blanks(self, at: Ints) -> Ints:
         """The first byte at or after each place that is no blank; `end` when there is none."""
         at = np.minimum(at, self.end)
-        rest = np.arange(len(at))
+        rest = np.flatnonzero(_BLANK.take(self.text.take(at, mode="clip")))
         for _ in range(_BLANKS_TOGETHER):
             rest = rest[at[rest] < self.end]
-            rest = rest[_BLANK[self.text[at[rest]]]]
             if not len(rest):
                 return at
             at[rest] += 1
+            rest = rest[_BLANK.take(self.text.take(at[rest], mode="clip"))]
         for one in rest.tolist():
             at[one] = self._skip_blanks_from(int(at[one]), 1)
         return at

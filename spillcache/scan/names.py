@@ -53,11 +53,12 @@ def _name_by_nested(index: Index, values: Ints, ends: Ints, level: int, own: Fie
     parts = []
     keys = Keys(index, own.start)
     for key in _NESTED:
-        start = own.start[keys.are(key)]
-        parts.append(value_after_key(index, start, key))
-    opens = np.sort(np.concatenate(parts))
-    if not len(opens):
+        found = keys.are(key)
+        if found.any():
+            parts.append(value_after_key(index, own.start[found], key))
+    if not parts:
         return
+    opens = np.sort(np.concatenate(parts))
     nested = read_fields(index, int(values[0]), int(ends[-1]), level + 2)
     if nested is None or not len(nested.start):
         return
@@ -73,6 +74,8 @@ def _name(index: Index, fields: Fields, owner: Ints, ends: Ints, names: list[str
     keys = Keys(index, fields.start)
     for key in reversed(NAME_KEYS + _LABELS):
         found = np.flatnonzero(keys.are(key) & (owner >= 0))[::-1]  # of two with one key the first counts
+        if not len(found):
+            continue
         value = value_after_key(index, fields.start[found], key)
         found, value = found[value >= 0], value[value >= 0]
         usable = _usable(index, value, key)
