@@ -1,0 +1,165 @@
+"""COMPLETE and its receipt: said at the end of one unbroken chain from page 1, and never otherwise."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from spillcache import Page, verify_receipt
+from spillcache.errors import ArgumentsInvalid, CursorError
+from spillcache.manifest import tenant_digest
+from spillcache.sync import SpillCache
+from tests.servers.caches import KEYRING, metrics, noise, sync_cache_on
+
+PAYLOADS = (metrics(results=3, points=60), noise(2_500) + b"\xff", '😀"\\'.encode() * 400)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A page that an agent holds, and what it was served with it.
+
+    `served` is the end of what one unbroken chain of cursors from page 1 has served up to and with this page; None when
+    the chain does not begin at page 1.
+    """
+
+    spill: int
+    page: Page
+    served: int | None
+
+
+class Agents(RuleBasedStateMachine):
+    """Agents that call in any order: they begin, go on, replay, cut, jump into results and mix spills up."""
+
+    make_cache: Callable[[], SpillCache]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = type(self).make_cache()
+        self.spills = [self.cache.put(payload).spill_id for payload in PAYLOADS]
+        self.held: list[Held] = []
+
+    def teardown(self) -> None:
+        """Give the connections back."""
+        self.cache.close()
+
+    def hold(self, spill: int, page: Page, served: int | None) -> None:
+        """Take a page, after checking that what it says is so."""
+        payload = PAYLOADS[spill]
+        assert page.data == payload[page.start : page.end]
+        whole = served == len(payload)
+        assert (page.status == "COMPLETE") == whole
+        assert (page.receipt is not None) == whole
+        if page.receipt is not None:
+            claim = verify_receipt(page.receipt, KEYRING, tenant="default")
+            assert claim.spill_id == self.spills[spill]
+            assert (claim.size, claim.sha256) == (len(payload), hashlib.sha256(payload).digest())
+        self.held.append(Held(spill, page, served))
+
+    @rule(spill=st.integers(0, 2), budget=st.integers(700, 3_000))
+    def begin(self, spill: int, budget: int) -> None:
+        """Page 1: a chain begins."""
+        page = self.cache.page(self.spills[spill], budget=budget)
+        self.hold(spill, page, page.end)
+
+    @rule(number=st.integers(1, 3), budget=st.integers(500, 3_000))
+    def begin_result(self, number: int, budget: int) -> None:
+        """Page 1 of a result: another chain, which is not of the whole."""
+        self.hold(0, self.cache.page(self.spills[0], result=number, budget=budget), None)
+
+    @rule(data=st.data(), budget=st.integers(700, 3_000))
+    def go_on(self, data: st.DataObject, budget: int) -> None:
+        """Any cursor that was ever handed out, at any budget, as often as one likes."""
+        goes_on = [held for held in self.held if held.page.next_cursor is not None]
+        if not goes_on:
+            return
+        held = data.draw(st.sampled_from(goes_on[-6:] + goes_on[:2]), label="held")
+        page = self.cache.page(self.spills[held.spill], cursor=held.page.next_cursor, budget=budget)
+        assert page.start == held.page.end
+        assert page.end > page.start
+        self.hold(held.spill, page, None if held.served is None else page.end)
+
+    @rule(data=st.data(), share=st.floats(0, 1))
+    def cut(self, data: st.DataObject, share: float) -> None:
+        """A host cut the page; what was served ends where the delivered text does."""
+        if not self.held:
+            return
+        held = data.draw(st.sampled_from(self.held[-6:]), label="held")
+        shrunk = held.page.shrink(held.page.chunk[: int(share * len(held.page.chunk))])
+        if shrunk is not held.page:
+            self.hold(held.spill, shrunk, None if held.served is None else shrunk.end)
+
+    @rule(data=st.data())
+    def mix_up(self, data: st.DataObject) -> None:
+        """A cursor with another spill's id is refused."""
+        goes_on = [held for held in self.held if held.page.next_cursor is not None]
+        if not goes_on:
+            return
+        held = data.draw(st.sampled_from(goes_on[-6:]), label="held")
+        with pytest.raises(CursorError):
+            self.cache.page(self.spills[(held.spill + 1) % 3], cursor=held.page.next_cursor)
+
+    @rule(data=st.data(), number=st.integers(1, 3))
+    def name_a_result(self, data: st.DataObject, number: int) -> None:
+        """A cursor of the whole with a result's number is refused: nothing can turn one chain into another."""
+        goes_on = [held for held in self.held if held.spill == 0 and held.page.next_cursor and held.served is not None]
+        if not goes_on:
+            return
+        held = data.draw(st.sampled_from(goes_on[-6:]), label="held")
+        with pytest.raises(ArgumentsInvalid):
+            self.cache.page(self.spills[0], cursor=held.page.next_cursor, result=number)
+
+    @invariant()
+    def the_last_page_has_no_cursor_and_every_other_has(self) -> None:
+        """A chain ends only at the end of the payload or of its result."""
+        for held in self.held[-1:]:
+            page = held.page
+            ended = page.status == "COMPLETE" or page.result_status == "COMPLETE"
+            assert (page.next_cursor is None) == ended
+
+
+def test_no_order_of_calls_but_an_unbroken_chain_from_page_one_yields_complete(redis_url: str) -> None:
+    """Cursors replayed, walks mixed, results, cut pages, other budgets: COMPLETE and a receipt only at the true end."""
+
+    class OnThisServer(Agents):
+        """The machine on the session's server."""
+
+        make_cache = staticmethod(lambda: sync_cache_on(redis_url))
+
+    run_state_machine_as_test(OnThisServer, settings=settings(stateful_step_count=50))
+
+
+def test_the_shortest_chain_is_one_page(redis_url: str) -> None:
+    """What fits is COMPLETE at once; so is an empty payload."""
+    with sync_cache_on(redis_url) as cache:
+        for payload in (b"", b"x", b'{"a":1}', b"\xff"):
+            (page,) = cache.walk(cache.put(payload).spill_id)
+            assert (page.data, page.status) == (payload, "COMPLETE")
+            assert page.receipt is not None
+
+
+def test_a_receipt_names_the_tenant_and_the_walk(redis_url: str) -> None:
+    """Two walks of one spill have receipts of their own; the tenant is claimed as a digest."""
+    with sync_cache_on(redis_url, tenant="acme") as cache:
+        stored = cache.put(PAYLOADS[0]).spill_id
+        claims = []
+        for _ in range(2):
+            *_, last = cache.walk(stored)
+            claims.append(verify_receipt(last.receipt or "", KEYRING, tenant="acme"))
+    assert claims[0].walk != claims[1].walk
+    assert {claim.tenant_digest for claim in claims} == {tenant_digest("acme")}
+
+
+@pytest.mark.parametrize("payload", [b"null", b'{"results":[1,2]}', b'["only one"]'])
+def test_a_result_that_is_the_whole_payload_is_still_only_a_result(redis_url: str, payload: bytes) -> None:
+    """By its name, every byte may be served and yet no claim about the whole is made."""
+    with sync_cache_on(redis_url) as cache:
+        stored = cache.put(payload).spill_id
+        for entry in cache.inventory(stored).entries:
+            *_, last = cache.walk(stored, result=entry.index)
+            assert (last.status, last.result_status, last.receipt) == ("PARTIAL", "COMPLETE", None)
