@@ -31,8 +31,8 @@ def samples() -> dict[str, bytes]:
 def enlarged(payload: bytes, size: int) -> bytes:
     """A document of at most `size` bytes (but at least the payload) that repeats the payload's list of results.
 
-    What is repeated is far apart: chunks are compressed one by one, so repeating does not make them compress better
-    as long as the payload is longer than a chunk.
+    Chunks are compressed one by one, and what is repeated lies further apart than a chunk is long, so repeating does
+    not make them compress better. The inventory, compressed as one, it does: the same names come again and again.
     """
     head, repeated, tail, times = _repeating(payload, size)
     return head + b",".join([repeated] * times) + tail

@@ -1,10 +1,15 @@
-"""What a write holds beside the payload: each stage in a process of its own, so that none inherits another's heap.
+"""What a write holds beside the payload: each stage in a process of its own.
+
+What was done to prepare the stage is given back to the system first: memory that is free, but still the process's,
+would hide what the stage takes.
 
 `python -m benchmarks.memory STAGE GAUGE BYTES` measures one and prints `{"beside": bytes, "payload": bytes}`.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import subprocess
 import sys
@@ -144,10 +149,19 @@ def traced(work: Callable[[], object]) -> int:
 
 def resident(work: Callable[[], object]) -> int:
     """Growth of the process's resident memory at the peak of `work`, in bytes: includes what C libraries allocate."""
+    _give_back()
     _RESET.write_text("5", encoding="ascii")  # the kernel then counts VmHWM from now on
     before = _status("VmRSS")
     work()
     return _status("VmHWM") - before
+
+
+def _give_back() -> None:
+    """Return free memory to the system, where the C library can (glibc)."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 _GAUGES = {"traced": traced, "resident": resident}
