@@ -96,7 +96,7 @@ def test_a_shortened_or_padded_cursor_is_refused(cursor: Cursor, data: st.DataOb
         text[:length] + " " + text[length:],
         text[:length] + "…" + text[-4:],
     ):
-        assert refused(changed) in (CursorMalformed, CursorRejected)
+        assert issubclass(refused(changed), CursorError)  # what is left of a long one may have a short one's length
     assert refused(text[:-5]) is CursorMalformed
 
 
