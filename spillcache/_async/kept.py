@@ -25,7 +25,10 @@ class KeptConnections:
         """Send a command once and return its reply. Raises redis-py's errors."""
         if self._pid != os.getpid():  # a forked child must not read its parent's replies
             self._idle, self._pid = [], os.getpid()
-        connection = self._idle.pop() if self._idle else await self._pool.get_connection()
+        try:
+            connection = self._idle.pop()
+        except IndexError:  # asked first, another thread could take the last one in between
+            connection = await self._pool.get_connection()
         try:
             await connection.send_packed_command(connection.pack_command(*command), check_health=False)
             reply = await connection.read_response(disable_decoding=True)

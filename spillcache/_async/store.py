@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from redis import exceptions as theirs
 from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.sentinel import SentinelConnectionPool
 
 from spillcache._async.gate import Gate, Operation, settled
 from spillcache._async.kept import KeptConnections, may_keep
@@ -194,6 +195,8 @@ class Store:
         if self._kept is not None:
             await self._kept.aclose()
         await self._client.aclose()
+        for sentinel in _sentinels(self._client):
+            await sentinel.aclose()
 
     async def _idempotent(self, *command: str) -> Any:
         if self._kept is not None:
@@ -272,6 +275,12 @@ def _connections(client: Client) -> int:
 
 
 _CLUSTER_CONNECTIONS = 100  # redis-py 8's own default for a node
+
+
+def _sentinels(client: Client) -> list[Redis]:
+    """The clients that ask Sentinels for the primary: redis-py does not close them with the one that they serve."""
+    pool = client.connection_pool if isinstance(client, Redis) else None
+    return list(pool.sentinel_manager.sentinels) if isinstance(pool, SentinelConnectionPool) else []
 
 
 def _checked(replies: list[Any]) -> list[Any]:

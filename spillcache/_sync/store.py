@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from redis import Redis, RedisCluster
 from redis import exceptions as theirs
+from redis.sentinel import SentinelConnectionPool
 
 from spillcache._sync.gate import Gate, Operation, settled
 from spillcache._sync.kept import KeptConnections, may_keep
@@ -195,6 +196,8 @@ class Store:
         if self._kept is not None:
             self._kept.close()
         self._client.close()
+        for sentinel in _sentinels(self._client):
+            sentinel.close()
 
     def _idempotent(self, *command: str) -> Any:
         if self._kept is not None:
@@ -273,6 +276,12 @@ def _connections(client: Client) -> int:
 
 
 _CLUSTER_CONNECTIONS = 100  # redis-py 8's own default for a node
+
+
+def _sentinels(client: Client) -> list[Redis]:
+    """The clients that ask Sentinels for the primary: redis-py does not close them with the one that they serve."""
+    pool = client.connection_pool if isinstance(client, Redis) else None
+    return list(pool.sentinel_manager.sentinels) if isinstance(pool, SentinelConnectionPool) else []
 
 
 def _checked(replies: list[Any]) -> list[Any]:
