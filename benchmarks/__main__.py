@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from benchmarks import corpora, footprint, memory, pages, renewals, scans, walks, writes
-from benchmarks.place import pin, surroundings
+from benchmarks.place import load, pin, surroundings
 from benchmarks.report import Report, to_json, to_markdown
 from benchmarks.scale import FULL, QUICK, say
 
@@ -48,6 +48,7 @@ def _run(options: argparse.Namespace) -> Report:
         begin = time.monotonic()
         groups[name] = GROUPS[name](scale)
         say(f"{name}: done in {time.monotonic() - begin:.0f} s")
+    around["load when it ended"] = load()
     samples = tuple((name, len(payload)) for name, payload in corpora.samples().items())
     return Report(_command(options), scale.name, around, samples, groups)
 

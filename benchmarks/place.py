@@ -47,6 +47,11 @@ def has_uvloop() -> bool:
     return importlib.util.find_spec("uvloop") is not None
 
 
+def load() -> str:
+    """Processes that wanted to run, averaged over the last 1, 5 and 15 minutes."""
+    return " ".join(f"{average:.2f}" for average in os.getloadavg())
+
+
 def surroundings() -> dict[str, str]:
     """Versions, machine and placement, in the order in which they are printed."""
     pinned = pin()
@@ -59,7 +64,7 @@ def surroundings() -> dict[str, str]:
         "CPU": f"{_cpu()}, {os.cpu_count()} cores",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "placement": "client and server pinned to the same core" if pinned else "not pinned: this system cannot",
-        "load when the run began": " ".join(f"{load:.2f}" for load in os.getloadavg()),
+        "load when the run began": load(),
     }
 
 

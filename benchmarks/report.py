@@ -11,7 +11,11 @@ from benchmarks.figure import Figure, Findings, Table
 _METHOD = """\
 Measured values are medians of several repeats, with the least and the largest in brackets where they differ. What is
 compared was called in turn within one run, in a new order each round, warm, with the garbage collector on. A figure
-without a bar is there to be compared with."""
+without a bar is there to be compared with.
+
+Other work on the machine does not slow all calls alike: a call of ten milliseconds is preempted several times where one
+of half a millisecond is not, so under load the ratios of writes and scans come out too high. Trust them only where the
+load at the beginning and at the end of the run is about what the run itself makes, 1."""
 
 
 @dataclass(frozen=True, slots=True)
