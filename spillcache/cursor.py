@@ -19,7 +19,6 @@ it proves that [0, p) was served in one chain. The budget is not bound: a reader
 
 from __future__ import annotations
 
-import base64
 import binascii
 import hmac
 import re
@@ -42,6 +41,7 @@ LEASE_EPOCH = 1_767_225_600  # 2026-01-01T00:00:00Z in Unix seconds; four bytes 
 _SHORT = struct.Struct(">BB5sII")
 _LONG = struct.Struct(">5s5s2s")
 _SHAPE = re.compile("[A-Za-z0-9_-]{40}|[A-Za-z0-9_-]{56}", re.ASCII)
+_TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
@@ -84,7 +84,8 @@ def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) 
     )
     if cursor.kind in (Kind.RESULT, Kind.PART):
         body += _LONG.pack(cursor.start.to_bytes(5), cursor.end.to_bytes(5), bytes(2))
-    return base64.urlsafe_b64encode(body + _mac(key, body, spill_id, tenant)).decode()
+    signed = binascii.b2a_base64(body + _mac(key, body, spill_id, tenant), newline=False)
+    return signed.translate(_TO_URL_SAFE).decode()
 
 
 def decode_cursor(text: str, keyring: Keyring, spill_id: str, tenant: str) -> Cursor:

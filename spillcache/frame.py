@@ -18,6 +18,7 @@ falls inside a code point or an escape sequence, its last chunk goes on to the n
 
 from __future__ import annotations
 
+import functools
 import struct
 import threading
 from bisect import bisect_right
@@ -82,6 +83,12 @@ def locate(index: int) -> tuple[int, str]:
     return segment, _FIELDS[field]
 
 
+def chunk_fields(first: int, end: int) -> tuple[str, ...]:
+    """The field names of chunks `first` to `end`, exclusive, as far as they lie in the segment of `first`."""
+    at = first % SEGMENT_CHUNKS
+    return _FIELDS[at : at + end - first]
+
+
 def chunk_count(size: int) -> int:
     """How many chunks a payload of `size` bytes has. An empty payload has one, empty, so that it can be lost."""
     return max(1, -(-size // CHUNK_BYTES))
@@ -116,7 +123,16 @@ def encode_frame(chunk: Chunk, spill_id: str, index: int) -> bytes:
 
 
 def decode_frame(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
-    """Read chunk `index` of a payload of `size` bytes. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
+    """Read chunk `index` of a payload of `size` bytes. Raises `SpillCorrupt` or `ManifestVersionUnsupported`.
+
+    What was last decompressed is remembered by the very bytes that Redis sent: neighbouring pages share their chunks,
+    and decompressing takes a quarter of a page's time.
+    """
+    worthwhile = len(stored) < _WORTHWHILE * CHUNK_BYTES
+    return (_remembered if worthwhile else _decode)(stored, spill_id, index, size)
+
+
+def _decode(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
     segment, field = locate(index)
     framed = unseal(spill_id, segment, field, stored)
     try:
@@ -133,6 +149,9 @@ def decode_frame(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
         raise SpillCorrupt(f"chunk {index} does not have its length")
     known = None if before == _UNKNOWN else before
     return Chunk(body[table:], ends, body[2 * slabs : 3 * slabs], once, twice, begins, known, overhang)
+
+
+_remembered = functools.lru_cache(maxsize=128)(_decode)  # some 3 MB
 
 
 def join(chunks: list[Chunk]) -> Chunk:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from hiredis import pack_command
 from redis.asyncio import Redis
+
+_pack: Any = pack_command  # its stub says that a command has one word
 
 
 class KeptConnections:
@@ -30,7 +33,7 @@ class KeptConnections:
         except IndexError:  # asked first, another thread could take the last one in between
             connection = await self._pool.get_connection()
         try:
-            await connection.send_packed_command(connection.pack_command(*command), check_health=False)
+            await connection.send_packed_command([_pack(command)], check_health=False)
             reply = await connection.read_response(disable_decoding=True)
         except BaseException:
             await self._pool.release(connection)  # redis-py has closed it if its stream may be out of step

@@ -7,15 +7,16 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from redis import Redis, RedisCluster, Sentinel
-from redis.backoff import ExponentialWithJitterBackoff
+from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from redis.cluster import ClusterNode
 from redis.connection import parse_url
 from redis.exceptions import ConnectionError as Unreachable
+from redis.exceptions import RedisClusterException, RedisError
 from redis.retry import Retry
 
 from spillcache._sync.gate import socket_timeout
-from spillcache._sync.store import Client
-from spillcache.errors import ArgumentsInvalid
+from spillcache._sync.store import Client, translate
+from spillcache.errors import ArgumentsInvalid, SpillError
 
 #: Two retries within 0.2 s each; redis-py 8's own ten let a hung server hold a caller for about a minute.
 _RETRIES = 2
@@ -25,7 +26,8 @@ def connect(url: str, *, deadline_s: float) -> Client:
     """A client for `redis://`, `rediss://`, `unix://`, `redis+cluster://` or `redis+sentinel://` (or `rediss+…`).
 
     Cluster and Sentinel take several hosts, `redis+sentinel://a:26379,b:26379/service/0`. Options go into the query as
-    redis-py knows them. Nothing is connected yet. Raises `ArgumentsInvalid`.
+    redis-py knows them. Nothing is connected yet, but to a cluster without asyncio, whose client looks for its nodes
+    when it is made. Raises `ArgumentsInvalid`, or `StoreUnavailable` when such a cluster cannot be reached.
     """
     options: dict[str, Any] = {
         "protocol": 2,
@@ -44,9 +46,13 @@ def connect(url: str, *, deadline_s: float) -> Client:
             return _sentinel(urlsplit(url), scheme, options)
     except (ValueError, TypeError) as error:
         raise ArgumentsInvalid(f"the Redis URL is not valid ({type(error).__name__})") from None
-    raise ArgumentsInvalid(
-        "the Redis URL must begin with redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://"
-    )
+    except (RedisError, RedisClusterException) as error:
+        failure: SpillError = translate(error)
+    else:
+        failure = ArgumentsInvalid(
+            "the Redis URL must begin with redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://"
+        )
+    raise failure
 
 
 def _cluster(url: SplitResult, scheme: str, options: dict[str, Any]) -> RedisCluster:
@@ -59,7 +65,7 @@ def _sentinel(url: SplitResult, scheme: str, options: dict[str, Any]) -> Redis:
     if not service:
         raise ArgumentsInvalid("a Sentinel URL names its service: redis+sentinel://host:26379/service")
     # A sentinel that hangs must not eat the operation's deadline: there are others to ask.
-    patience = {"socket_timeout": 0.3, "socket_connect_timeout": 0.3}
+    patience = {"socket_timeout": 0.3, "socket_connect_timeout": 0.3, "retry": Retry(NoBackoff(), 0)}
     sentinel = Sentinel(_hosts(url, 26379), sentinel_kwargs=patience, **(options | _credentials(url, scheme)))
     client: Redis = sentinel.master_for(service, redis_class=Redis, db=int(database or 0))
     return client

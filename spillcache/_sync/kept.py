@@ -11,7 +11,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from hiredis import pack_command
 from redis import Redis
+
+_pack: Any = pack_command  # its stub says that a command has one word
 
 
 class KeptConnections:
@@ -31,7 +34,7 @@ class KeptConnections:
         except IndexError:  # asked first, another thread could take the last one in between
             connection = self._pool.get_connection()
         try:
-            connection.send_packed_command(connection.pack_command(*command), check_health=False)
+            connection.send_packed_command([_pack(command)], check_health=False)
             reply = connection.read_response(disable_decoding=True)
         except BaseException:
             self._pool.release(connection)  # redis-py has closed it if its stream may be out of step

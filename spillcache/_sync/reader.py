@@ -23,9 +23,9 @@ from spillcache.frame import (
     SEGMENT_CHUNKS,
     Chunk,
     chunk_count,
+    chunk_fields,
     decode_frame,
     join,
-    locate,
     segment_count,
 )
 from spillcache.ids import parse_id, trim
@@ -122,9 +122,8 @@ class Reader:
         sha256, size = hashlib.sha256(), 0
         for first in range(0, manifest.chunks, _FETCH_CHUNKS):
             last = min(first + _FETCH_CHUNKS, manifest.chunks)
-            segment, _ = locate(first)
-            fields = [locate(index)[1] for index in range(first, last)]
-            stored = self._store.read(spill_id, segment, fields)
+            fields = chunk_fields(first, last)
+            stored = self._store.read(spill_id, first // SEGMENT_CHUNKS, fields)
             block = compute(CHUNK_BYTES * len(fields), _whole_chunks, stored, spill_id, first, manifest)
             sha256.update(block)
             size += len(block)
@@ -219,14 +218,14 @@ class Reader:
         """Manifest and the chunks from `position` on, as far as `length` or the segment's end: one command."""
         first = position // CHUNK_BYTES
         segment = first // SEGMENT_CHUNKS
-        last = min((position + length) // CHUNK_BYTES + 1, (segment + 1) * SEGMENT_CHUNKS)
-        fields = [MANIFEST_FIELD, *extra, *(locate(index)[1] for index in range(first, last))]
-        stored = self._store.read(spill_id, segment, fields)
+        fields = chunk_fields(first, (position + length) // CHUNK_BYTES + 1)
+        stored = self._store.read(spill_id, segment, (MANIFEST_FIELD, *extra, *fields))
         manifest = self._opened(stored[0], spill_id, segment, tenant, state)
-        frames = stored[1 + len(extra) :][: max(0, manifest.chunks - first)]
-        chunks = [_decoded(frame, spill_id, first + place, manifest) for place, frame in enumerate(frames)]
-        if not chunks:
+        last = min(first + len(fields), manifest.chunks)
+        if first >= last:
             raise SpillCorrupt("the cursor points beyond the payload")
+        frames = stored[1 + len(extra) : 1 + len(extra) + last - first]
+        chunks = [_decoded(frame, spill_id, index, manifest.size) for index, frame in enumerate(frames, first)]
         return _Window(manifest, join(chunks), first * CHUNK_BYTES, stored[1 : 1 + len(extra)])
 
     def _manifest(self, spill_id: str, tenant: str) -> Manifest:
@@ -319,12 +318,12 @@ def _summary(stored: Field, spill_id: str) -> Summary:
     return decode_summary(stored, spill_id)
 
 
-def _decoded(stored: Field, spill_id: str, index: int, manifest: Manifest) -> Chunk:
+def _decoded(stored: Field, spill_id: str, index: int, size: int) -> Chunk:
     if stored is None:
         raise SpillLost("a chunk is gone: it was deleted from the store")
-    return decode_frame(stored, spill_id, index, manifest.size)
+    return decode_frame(stored, spill_id, index, size)
 
 
 def _whole_chunks(stored: list[Field], spill_id: str, first: int, manifest: Manifest) -> bytes:
-    chunks = [_decoded(frame, spill_id, first + place, manifest) for place, frame in enumerate(stored)]
+    chunks = (_decoded(frame, spill_id, index, manifest.size) for index, frame in enumerate(stored, first))
     return b"".join(chunk.text[: len(chunk.text) - chunk.overhang] for chunk in chunks)
