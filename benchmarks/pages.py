@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -16,39 +15,17 @@ from benchmarks import caches, corpora
 from benchmarks.figure import Figure, Findings, Spread, Table
 from benchmarks.place import has_uvloop, served
 from benchmarks.scale import Scale, mib, say
-from benchmarks.timing import Times, interleave, interleave_async
+from benchmarks.spills import Read, Spills, store
+from benchmarks.timing import WARM, Times, interleave, interleave_async
 from spillcache import Page
-from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
 from spillcache.sync import SpillCache
 
 BUDGET = 7_500  #: the default, so that no call has to name it
 BAR, BAR_LARGE = 2.0, 1.1
-#: As long as one segment can be: more chunks, but still one key.
-_ONE_SEGMENT = SEGMENT_BYTES
-
 _GET, _DEFAULT, _KEPT = "GET, the store's client", "GET, redis-py's default client", "GET, the store's kept connection"
-_PAGE, _SENT = "page", "page, serialised"
-_LONGEST_KEY = "page, one full segment"
-_LARGE = "page, large spill"
-
-
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """A stored spill with cursors into it; `keys[n]` holds, as a plain value, what the page of `cursors[n]` sends."""
-
-    spill_id: str
-    segments: int
-    cursors: tuple[str, ...]
-    keys: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Spills:
-    """The same document short, as long as one segment, and large."""
-
-    short: Walked
-    segment: Walked
-    large: Walked
+_WALKED, _SENT = "page, in a walk's order", "page, in a walk's order, serialised"
+_APART = "page, nothing of its chunks remembered"
+_SEGMENT, _LARGE = "the same in one full segment", "the same in the large spill"
 
 
 def measure(scale: Scale) -> Findings:
@@ -56,45 +33,16 @@ def measure(scale: Scale) -> Findings:
     with served() as server:
         with caches.open_sync(server.url) as cache:
             say(f"pages: storing {mib(scale.large)}")
-            spills = _store(cache, scale.large)
+            assert cache._terms.budget_bytes == BUDGET
+            spills = store(cache, copies=scale.copies, large=scale.large, reads=scale.page_rounds + WARM)
             runs = {"sync": [_sync(cache, server.url, spills, scale, turn) for turn in range(scale.repeats)]}
         for loop, factory in _loops().items():
             runs[loop] = [_asyncio(server.url, spills, scale, loop, factory, turn) for turn in range(scale.repeats)]
         counts = _commands(server.url)
-    figures = [figure for side, times in runs.items() for figure in _figures(side, times, spills.large, scale.large)]
+    figures = [
+        figure for side, times in runs.items() for figure in _figures(side, times, spills.large_segments, scale.large)
+    ]
     return Findings((*figures, counts), (_detail(runs),))
-
-
-def _store(cache: SpillCache, large: int) -> Spills:
-    assert cache._terms.budget_bytes == BUDGET
-    payload = corpora.batch()
-    spill_id = cache.put(payload).spill_id
-    assert spill_id is not None
-    pages = list(cache.walk(spill_id))
-    client = caches.client_of(cache)
-    keys = tuple(f"plain:{number}" for number in range(1, len(pages)))
-    for key, page in zip(keys, pages[1:], strict=True):
-        client.set(key, orjson.dumps(page.as_dict()), ex=int(caches.TTL_S))
-    short = Walked(spill_id, 1, tuple(page.next_cursor for page in pages if page.next_cursor is not None), keys)
-    return Spills(short, _alike(cache, _ONE_SEGMENT, pages), _alike(cache, large, pages))
-
-
-def _alike(cache: SpillCache, size: int, like: list[Page]) -> Walked:
-    """A larger spill, with cursors spread over it that lie as far into their chunks as those of `like`.
-
-    Where in a chunk a page begins decides whether one or two chunks are read, so both must be mixed alike.
-    """
-    spill_id = cache.put(corpora.enlarged(corpora.batch(), size)).spill_id
-    assert spill_id is not None
-    pages = list(cache.walk(spill_id))
-    places = [(page.end % CHUNK_BYTES, page.next_cursor) for page in pages if page.next_cursor is not None]
-    wanted = [page.start % CHUNK_BYTES for page in like[1:]]
-    share = len(places) / len(wanted)
-    chosen = []
-    for number, offset in enumerate(wanted):
-        near = places[int(number * share) : max(int((number + 1) * share), int(number * share) + 1)]
-        chosen.append(min(near, key=lambda place: abs(place[0] - offset))[1])
-    return Walked(spill_id, cache.stat(spill_id).segments, tuple(chosen))
 
 
 def _loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop] | None]:
@@ -106,21 +54,25 @@ def _loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop] | None]:
 
 def _sync(cache: SpillCache, url: str, spills: Spills, scale: Scale, turn: int) -> Times:
     say(f"pages: sync, repeat {turn + 1} of {scale.repeats}")
-    client, kept, short = caches.client_of(cache), caches.kept_of(cache), spills.short
-    count = len(short.cursors)
+    client, kept, keys = caches.client_of(cache), caches.kept_of(cache), spills.plain
 
-    def read(spill: Walked) -> Callable[[int], Page]:
-        return lambda at: cache.page(spill.spill_id, cursor=spill.cursors[at % count])
+    def read(reads: tuple[Read, ...]) -> Callable[[int], Page]:
+        def page(at: int) -> Page:
+            spill_id, cursor = reads[at % len(reads)]
+            return cache.page(spill_id, cursor=cursor)
 
-    page = read(short)
+        return page
+
+    serialised = read(spills.serialised)
     with redis.Redis.from_url(url) as default:
         calls: dict[str, Callable[[int], object]] = {
-            _GET: lambda at: client.get(short.keys[at % count]),
-            _DEFAULT: lambda at: default.get(short.keys[at % count]),
-            _KEPT: lambda at: kept.execute("GET", short.keys[at % count]),
-            _PAGE: page,
-            _SENT: lambda at: orjson.dumps(page(at).as_dict()),
-            _LONGEST_KEY: read(spills.segment),
+            _GET: lambda at: client.get(keys[at % len(keys)]),
+            _DEFAULT: lambda at: default.get(keys[at % len(keys)]),
+            _KEPT: lambda at: kept.execute("GET", keys[at % len(keys)]),
+            _WALKED: read(spills.walked),
+            _SENT: lambda at: orjson.dumps(serialised(at).as_dict()),
+            _APART: read(spills.apart),
+            _SEGMENT: read(spills.segment),
             _LARGE: read(spills.large),
         }
         return interleave(calls, scale.page_rounds)
@@ -133,26 +85,30 @@ def _asyncio(url: str, spills: Spills, scale: Scale, loop: str, factory: Any, tu
 
 
 async def _awaited(url: str, spills: Spills, rounds: int) -> Times:
-    short = spills.short
-    count = len(short.cursors)
+    keys = spills.plain
     async with caches.open_async(url) as cache, redis.asyncio.Redis.from_url(url) as default:
         client, kept = caches.async_client_of(cache), caches.async_kept_of(cache)
 
-        def read(spill: Walked) -> Callable[[int], Any]:
-            return lambda at: cache.page(spill.spill_id, cursor=spill.cursors[at % count])
+        def read(reads: tuple[Read, ...]) -> Callable[[int], Any]:
+            def page(at: int) -> Any:
+                spill_id, cursor = reads[at % len(reads)]
+                return cache.page(spill_id, cursor=cursor)
 
-        page = read(short)
+            return page
+
+        serialised = read(spills.serialised)
 
         async def sent(at: int) -> bytes:
-            return orjson.dumps((await page(at)).as_dict())
+            return orjson.dumps((await serialised(at)).as_dict())
 
         calls: dict[str, Callable[[int], Any]] = {
-            _GET: lambda at: client.get(short.keys[at % count]),
-            _DEFAULT: lambda at: default.get(short.keys[at % count]),
-            _KEPT: lambda at: kept.execute("GET", short.keys[at % count]),
-            _PAGE: page,
+            _GET: lambda at: client.get(keys[at % len(keys)]),
+            _DEFAULT: lambda at: default.get(keys[at % len(keys)]),
+            _KEPT: lambda at: kept.execute("GET", keys[at % len(keys)]),
+            _WALKED: read(spills.walked),
             _SENT: sent,
-            _LONGEST_KEY: read(spills.segment),
+            _APART: read(spills.apart),
+            _SEGMENT: read(spills.segment),
             _LARGE: read(spills.large),
         }
         return await interleave_async(calls, rounds)
@@ -190,36 +146,37 @@ def _listed(ran: dict[str, int]) -> str:
     return ", ".join(f"{calls} {name.upper()}" for name, calls in sorted(ran.items()))
 
 
-def _figures(side: str, runs: list[Times], large: Walked, size: int) -> list[Figure]:
+def _figures(side: str, runs: list[Times], segments: int, size: int) -> list[Figure]:
     def over(what: str, base: str) -> Spread:
         return Spread.of(times[what] / times[base] for times in runs)
 
     def p50(what: str) -> str:
         return f"{Spread.of(times[what] for times in runs).median:.0f} µs"
 
-    note = f"page {p50(_PAGE)}, GET {p50(_GET)}; over redis-py's default client {over(_PAGE, _DEFAULT).median:.2f} ×, "
-    note += f"over GET on the kept connection that pages use {over(_PAGE, _KEPT).median:.2f} ×"
+    def page(call: str, told: str) -> Figure:
+        note = (
+            f"page {p50(call)}, GET {p50(_GET)}; over redis-py's default client {over(call, _DEFAULT).median:.2f} ×, "
+        )
+        note += f"over GET on the kept connection that pages use {over(call, _KEPT).median:.2f} ×"
+        what = f"page of {BUDGET:,} bytes, {side}, {told}: p50 over bare GET"
+        return Figure(what, over(call, _GET), bar=f"≤ {BAR} ×", limit=BAR, note=note)
+
     return [
+        page(_WALKED, "one process walks"),
+        page(_APART, "new to the process"),
+        Figure(f"one process walks and serialises, {side}", over(_SENT, _GET), note=f"page {p50(_SENT)}"),
         Figure(
-            f"page of {BUDGET:,} bytes, {side}: p50 over bare GET",
-            over(_PAGE, _GET),
-            bar=f"≤ {BAR} ×",
-            limit=BAR,
-            note=note,
-        ),
-        Figure(f"the same with the answer serialised, {side}", over(_SENT, _GET), note=f"page {p50(_SENT)}"),
-        Figure(
-            f"page in {mib(size)} over page in 345 KB, {side}",
-            over(_LARGE, _PAGE),
+            f"page in {mib(size)} over page in 345 KB, {side}, both new to the process",
+            over(_LARGE, _APART),
             bar=f"≤ {BAR_LARGE} ×",
             limit=BAR_LARGE,
-            note=f"{large.segments} segments; in one full segment {over(_LONGEST_KEY, _PAGE).median:.2f} ×",
+            note=f"{segments} segments; in one full segment {over(_SEGMENT, _APART).median:.2f} ×",
         ),
     ]
 
 
 def _detail(runs: dict[str, list[Times]]) -> Table:
-    names = (_GET, _DEFAULT, _KEPT, _PAGE, _SENT, _LONGEST_KEY, _LARGE)
+    names = (_GET, _DEFAULT, _KEPT, _WALKED, _SENT, _APART, _SEGMENT, _LARGE)
     rows = tuple(
         (name, *(f"{Spread.of(times[name] for times in one).median:.1f}" for one in runs.values())) for name in names
     )

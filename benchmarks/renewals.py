@@ -17,7 +17,7 @@ from spillcache.sync import SpillCache
 BAR_MS = 2.0
 
 _WALK_BUDGET = 48_000  # only to have cursors everywhere; a cursor is not bound to a budget
-_CURSORS = 64
+_CURSORS = 400  # more than a round reads, so that no chunk is remembered
 
 
 def measure(scale: Scale) -> Findings:

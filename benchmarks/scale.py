@@ -12,6 +12,7 @@ class Scale:
 
     name: str
     repeats: int
+    copies: int
     page_rounds: int
     write_rounds: int
     renew_rounds: int
@@ -25,6 +26,7 @@ class Scale:
 FULL = Scale(
     name="full",
     repeats=5,
+    copies=64,
     page_rounds=2_000,
     write_rounds=60,
     renew_rounds=300,
@@ -38,6 +40,7 @@ FULL = Scale(
 QUICK = Scale(
     name="quick",
     repeats=2,
+    copies=16,
     page_rounds=150,
     write_rounds=8,
     renew_rounds=20,
