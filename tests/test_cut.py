@@ -52,6 +52,13 @@ def test_a_page_ends_where_a_result_begins_or_at_the_shallowest_edge() -> None:
     assert end > 2_300 * 7 // 8
 
 
+def test_a_page_that_begins_inside_a_slab_pays_only_for_what_it_shows() -> None:
+    """After a shrunk page, what stood before it in its slab does not count against the next one."""
+    payload = b'"' * 400 + b"x" * 20_000
+    end = cut(chunk_of(payload), 400, len(payload), 1_000, PLAIN, "text")
+    assert 1_000 * 7 // 8 <= end - 400 <= 1_000
+
+
 def test_inside_a_slab_a_page_still_ends_at_a_comma_or_a_line() -> None:
     """At small budgets the bytes themselves are looked at."""
     payload = b"[" + b",".join(b"%d" % number for number in range(900)) + b"]"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor
+from spillcache.cursor import LEASE_EPOCH, MAX_POSITION, Cursor, Kind, decode_cursor, encode_cursor
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
 from spillcache.frame import CHUNK_BYTES
 from spillcache.page import Page, reserve, room_for_chunk
@@ -209,11 +210,26 @@ def test_a_shrunk_page_is_a_prefix_that_promises_nothing(payload: bytes, data: s
     delivered = data.draw(prefixes(page))
     shrunk = page.shrink(delivered)
     assert delivered.startswith(shrunk.chunk)
+    assert shrunk.chunk_kind == "base64" or shrunk.end not in inside(payload)
     if delivered != page.chunk:
         assert (shrunk.status, shrunk.receipt, shrunk.result_status) == ("PARTIAL", None, None)
         assert shrunk.next_cursor is not None
         assert decode_cursor(shrunk.next_cursor, KEYRING, SPILL_ID, TENANT).position == shrunk.end
         assert len(page.data) - len(shrunk.data) > 0
+
+
+def test_every_place_where_a_host_may_cut_is_rounded_down_to_a_safe_one() -> None:
+    """Escapes, pairs, emoji: at each prefix the page ends at the last safe edge, and the next begins there."""
+    payload = '["a\\ud83d\\ude00\\u00e9\\"b😀漢\\\\c\\ud83d\\ud83d"]'.encode()
+    stored = spill(payload)
+    (page,) = stored.walk([1_500])
+    unsafe = inside(payload)
+    for length in range(len(page.chunk)):
+        shrunk = page.shrink(page.chunk[:length])
+        delivered = len(page.chunk[:length].encode())
+        assert shrunk.end == max(at for at in range(delivered + 1) if at not in unsafe)
+        assert shrunk.next_cursor is not None
+        assert shrunk.data + stored.next(shrunk.next_cursor, 1_500).data == payload
 
 
 def test_a_page_delivered_whole_stays_as_it_is() -> None:
@@ -318,6 +334,22 @@ def test_pages_are_nearly_as_few_as_their_budget_allows() -> None:
         pages = list(spill(payload).walk([budget]))
         fewest = -(-PLAIN.cost(payload.decode()) // room_for_chunk(budget, PLAIN))
         assert len(pages) <= 1.1 * fewest + 1
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=str)
+def test_the_reserve_holds_for_the_largest_payload_there_may_be(wire: Wire) -> None:
+    """A tebibyte, ten-digit results, the longest cursor, a receipt, two unread ranges: what stands beside a chunk."""
+    far = MAX_POSITION
+    page = Page("", far, far, far, "json_part", "", "PARTIAL", results=(10**10, 10**10 + 1), results_total=10**10)
+    cursor = encode_cursor(Cursor(Kind.RESULT, far, LEASE_EPOCH, 2**32 - 1, far, far), KEYRING, SPILL_ID, TENANT)
+    receipt = spill(b"").first(1_500).receipt
+    for ending in (
+        replace(page, next_cursor=cursor),
+        replace(page, status="COMPLETE", receipt=receipt),
+        replace(page, result_status="COMPLETE"),
+        replace(page, unread=((0, far), (far, far))),
+    ):
+        assert wire.size(ending.as_dict()) <= reserve(wire)
 
 
 @pytest.mark.parametrize("wire", [PLAIN, MCP])
