@@ -17,7 +17,7 @@ from benchmarks.figure import Figure, Findings, Spread, Table
 from benchmarks.place import served
 from benchmarks.scale import Scale, say
 from benchmarks.timing import Times, interleave, interleave_async
-from spillcache._sync.writer import Upload, _known_to, _starts, make_envelope, next_batch, scan_payload
+from spillcache._sync.writer import Upload, _known_to, make_envelope, next_batch, scan_payload
 from spillcache.chunks import Chunker
 from spillcache.scan import SlabTable
 from spillcache.sync import SpillCache
@@ -113,7 +113,7 @@ def staged_put(cache: SpillCache, payload: bytes, stages: Stages) -> str:
     scanned = scan_payload(payload, terms)
     stages.ended("scan")
     chunker, inventory = Chunker(spill_id), scanned.contents.inventory
-    chunker.know_results(_starts(inventory), _known_to(inventory))
+    chunker.know_results(inventory.results.start, _known_to(inventory))
     frames = [*chunker.feed(payload, scanned.slabs, len(payload)), *chunker.finish(SlabTable.empty())]
     stages.ended("frames: slabs, compression, digests")
     sha256 = hashlib.sha256(payload).digest()

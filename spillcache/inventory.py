@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ import zstandard
 
 from spillcache.digest import seal, unseal
 from spillcache.errors import ResultAmbiguous, ResultNotFound, SpillCorrupt
-from spillcache.scan import Inventory, Result
+from spillcache.scan import Inventory, ResultTable, pack_results, unpack_results
 
 FIELD = "inv"
 SUMMARY_FIELD = "meta"
@@ -75,7 +74,7 @@ class Contents:
 
 def summarise(inventory: Inventory) -> Summary:
     """The short form of an inventory."""
-    names = tuple(shown_name(result.name) for result in inventory.results[:MAX_SUMMARY_NAMES])
+    names = tuple(map(shown_name, inventory.results[:MAX_SUMMARY_NAMES].names()))
     return Summary(inventory.results_total, names, inventory.partial, inventory.strict, inventory.duplicate_keys)
 
 
@@ -108,12 +107,12 @@ def find_result(inventory: Inventory, wanted: str | int) -> int:
     )
 
 
-def _by_name(results: Sequence[Result], wanted: str) -> list[int]:
-    shown = shown_name(wanted)
-    alike = [place for place, result in enumerate(results) if shown_name(result.name) == shown]
+def _by_name(results: ResultTable, wanted: str) -> list[int]:
+    shown, names = shown_name(wanted), list(results.names())
+    alike = [place for place, name in enumerate(names) if shown_name(name) == shown]
     if shown == wanted:  # whoever copied it from a list saw all of these under one name
         return alike
-    return [place for place in alike if results[place].name == wanted] or alike
+    return [place for place in alike if names[place] == wanted] or alike
 
 
 def _how_far(inventory: Inventory) -> str:
@@ -131,7 +130,7 @@ def _ambiguous(matches: list[int]) -> ResultAmbiguous:
 
 
 def _unknown_name(inventory: Inventory, wanted: str) -> ResultNotFound:
-    names = [shown_name(result.name) for result in inventory.results]
+    names = list(map(shown_name, inventory.results.names()))
     # Comparing takes 0.1 ms a name; beyond the first ones the inventory is the better help.
     nearest = difflib.get_close_matches(shown_name(wanted), names[:500], n=5, cutoff=0.3)
     hint = "; nearest: " + ", ".join(f'"{name}"' for name in nearest) if nearest else ""
@@ -139,29 +138,27 @@ def _unknown_name(inventory: Inventory, wanted: str) -> ResultNotFound:
 
 
 def encode_contents(contents: Contents, spill_id: str) -> bytes:
-    """The bytes of field `inv` of segment 0."""
+    """The bytes of field `inv` of segment 0: a head in JSON, a line end, and the table of results as columns."""
     inventory = contents.inventory
-    rows = [
-        [_sayable(r.name), _sayable(r.path), r.start, r.end, r.type, r.series, r.points, r.approximate]
-        for r in inventory.results
-    ]
     head = [
         inventory.results_total,
-        _sayable(inventory.path),
+        inventory.path,
         inventory.partial,
         inventory.strict,
         inventory.duplicate_keys,
+        contents.extra_once,
+        contents.extra_twice,
     ]
-    body = orjson.dumps([head, [contents.extra_once, contents.extra_twice], rows])
+    body = b"%b\n%b" % (orjson.dumps(head), pack_results(inventory.results))
     return seal(spill_id, 0, FIELD, zstandard.compress(body, 3))
 
 
 def decode_contents(stored: bytes, spill_id: str) -> Contents:
     """Read field `inv`. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
     try:
-        body = orjson.loads(zstandard.decompress(unseal(spill_id, 0, FIELD, stored)))
-        (total, path, partial, strict, duplicates), (once, twice), rows = body
-        results = tuple(Result(*row) for row in rows)
+        head, _, packed = zstandard.decompress(unseal(spill_id, 0, FIELD, stored)).partition(b"\n")
+        total, path, partial, strict, duplicates, once, twice = orjson.loads(head)
+        results = unpack_results(packed)
         return Contents(Inventory(results, total, path, tuple(partial), strict, duplicates), once, twice)
     except (zstandard.ZstdError, ValueError, TypeError):
         raise SpillCorrupt("the inventory does not have its form") from None
@@ -180,7 +177,3 @@ def decode_summary(stored: bytes, spill_id: str) -> Summary:
         return Summary(results, tuple(names), tuple(partial), strict, duplicates)
     except (ValueError, TypeError):
         raise SpillCorrupt("the summary does not have its form") from None
-
-
-def _sayable(text: str) -> str:
-    return _LONE_SURROGATE.sub("\ufffd", text)

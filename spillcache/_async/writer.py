@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from spillcache._async.gate import compute
 from spillcache._async.store import Store
 from spillcache.chunks import Chunker
@@ -65,7 +63,7 @@ async def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Term
     upload = Upload(store, spill_id, terms)
     payload, size = scanned.payload, len(scanned.payload)
     chunker = Chunker(spill_id)
-    chunker.know_results(_starts(scanned.contents.inventory), _known_to(scanned.contents.inventory))
+    chunker.know_results(scanned.contents.inventory.results.start, _known_to(scanned.contents.inventory))
     frames = itertools.chain(chunker.feed(payload, scanned.slabs, size), chunker.finish(SlabTable.empty()))
     try:
         while batch := await compute(size, next_batch, frames):
@@ -178,7 +176,7 @@ class SpillWriter:
     def _know(self, inventory: Inventory) -> None:
         if not self._results_known:
             self._results_known = True
-            self._chunker.know_results(_starts(inventory), _known_to(inventory))
+            self._chunker.know_results(inventory.results.start, _known_to(inventory))
 
     def _count(self, slabs: SlabTable) -> None:
         self._extra[0] += int(slabs.extra_once.sum())
@@ -286,12 +284,8 @@ def next_batch(frames: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     return batch
 
 
-def _starts(inventory: Inventory) -> np.typing.NDArray[np.int64]:
-    return np.fromiter((result.start for result in inventory.results), np.int64, len(inventory.results))
-
-
 def _known_to(inventory: Inventory) -> int:
     """Up to which byte it is known where results begin: everywhere, unless the inventory is cut short."""
     if inventory.results_total is not None and len(inventory.results) == inventory.results_total:
         return MAX_POSITION
-    return inventory.results[-1].end if inventory.results else 0
+    return int(inventory.results.end[-1]) if inventory.results else 0

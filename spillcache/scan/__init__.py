@@ -14,12 +14,12 @@ from spillcache.scan.model import (
     STRETCH,
     Inventory,
     Kind,
-    Result,
-    ResultType,
     Scan,
     SlabTable,
 )
+from spillcache.scan.packed import pack_results, unpack_results
 from spillcache.scan.scanner import Scanner, scan
+from spillcache.scan.table import Result, ResultTable, ResultType
 
 __all__ = [
     "LINE_EDGE",
@@ -29,9 +29,12 @@ __all__ = [
     "Inventory",
     "Kind",
     "Result",
+    "ResultTable",
     "ResultType",
     "Scan",
     "Scanner",
     "SlabTable",
+    "pack_results",
     "scan",
+    "unpack_results",
 ]

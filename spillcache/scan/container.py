@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import orjson
 
 from spillcache.scan.bitmaps import Ints
 from spillcache.scan.index import Index
+from spillcache.scan.keys import LONGEST_KEY, key_ends, value_after_key
 from spillcache.scan.model import MAX_RESULTS
 from spillcache.scan.tokens import COMMA, is_close
 
@@ -19,16 +20,13 @@ WRAPPERS = frozenset(
     b"streams rows records hits entries objects documents queries tables list".split()
 )
 #: Keys that hold labels: whoever has one is a result, not a wrapper.
-LABEL_KEYS = frozenset((b"metric", b"stream", b"labels"))
+LABEL_KEYS = (b"metric", b"stream", b"labels")
 NAME_KEYS = (b"name", b"refId", b"query", b"expr", b"title", b"id")
 
 _OBJECT, _ARRAY = 0x7B, 0x5B
 _CLOSING = {_OBJECT: 0x7D, _ARRAY: 0x5D}
-#: A key that is longer is not read.
-_LONGEST_KEY = 4096
 
 _KEY = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +49,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an object: its key as written, between quotes, and where key and value begin and the value ends."""
+    """A member of an object: its key as written, without quotes, and where key and value begin and the value ends."""
 
     key: bytes
     start: int
@@ -99,7 +97,7 @@ def _container(index: Index, start: int, level: int, commas: Ints, count: int, c
 def _end_of_tail(index: Index, start: int, level: int) -> int | None:
     """Where the last member seen of an unfinished container ends, if that shows: it is closed itself."""
     value = int(index.skip_blanks(np.array([start]))[0])
-    match = _KEY.match(index.raw(value, min(value + _LONGEST_KEY, index.end)))
+    match = _KEY.match(index.raw(value, min(value + LONGEST_KEY, index.end)))
     value += match.end() if match is not None else 0
     if value >= index.end or int(index.text[value]) not in _CLOSING:
         return None
@@ -114,25 +112,29 @@ def members(index: Index, container: Container, most: int) -> list[Member]:
     """The first members of an object that have a key."""
     found: list[Member] = []
     for start, end in zip(container.starts[:most].tolist(), container.ends[:most].tolist(), strict=True):
-        match = _KEY.match(index.raw(start, min(end, start + _LONGEST_KEY)))
+        match = _KEY.match(index.raw(start, min(end, start + LONGEST_KEY)))
         if match is not None:
             found.append(Member(match[1][1:-1], start, start + match.end(), end))
     return found
 
 
-def decoded(quoted: bytes) -> str:
-    """The text of a JSON string, as far as it is one."""
-    try:
-        text = orjson.loads(quoted)
-    except orjson.JSONDecodeError:
-        text = None
-    return text if isinstance(text, str) else quoted[1:-1].decode("utf-8", "replace")
+class Members(NamedTuple):
+    """Members of an object, those that have a key: columns of what `Member` says of one."""
+
+    start: Ints
+    key_end: Ints  # after the closing quote
+    value: Ints
+    end: Ints
 
 
-def member_path(path: str, key: bytes) -> str:
-    """The JSON path of an object's member."""
-    text = decoded(b'"%b"' % key)
-    return f"{path}.{text}" if _PLAIN_KEY.fullmatch(text) else f"{path}[{orjson.dumps(text).decode()}]"
+def all_members(index: Index, container: Container) -> Members:
+    """All members of an object that have a key."""
+    start, end = container.starts, container.ends
+    key_end = key_ends(index, start)
+    value = value_after_key(index, np.maximum(key_end, 0))
+    keyed = np.flatnonzero((key_end > 0) & (value > 0) & (key_end < end))
+    end = end[keyed]
+    return Members(start[keyed], key_end[keyed], np.minimum(value[keyed], end), end)
 
 
 def unfinished_member(index: Index, node: Container) -> Member | None:
@@ -143,7 +145,7 @@ def unfinished_member(index: Index, node: Container) -> Member | None:
     if len(node.ends):  # the comma may stand after blanks
         start = int(index.skip_blanks(node.ends[-1:])[0]) + 1
     start = int(index.skip_blanks(np.array([start]))[0])
-    match = _KEY.match(index.raw(start, min(start + _LONGEST_KEY, index.end)))
+    match = _KEY.match(index.raw(start, min(start + LONGEST_KEY, index.end)))
     if match is None or start + match.end() >= index.end:
         return None
     value = start + match.end()

@@ -18,16 +18,16 @@ import numpy as np
 
 from spillcache.scan.bitmaps import Ints
 from spillcache.scan.container import WRAPPERS
-from spillcache.scan.fields import Groups, key_before_is, owners, read_groups
+from spillcache.scan.fields import Groups, owners, read_groups
 from spillcache.scan.index import Index
+from spillcache.scan.keys import key_before_is
+from spillcache.scan.table import UNKNOWN
 from spillcache.scan.tokens import Flags
 
 SERIES_KEYS = (b"result", b"results", b"frames", b"series", b"streams", b"data", b"items", b"rows", b"records")
 _SAMPLE_LISTS = (b"values", b"datapoints", b"points", b"samples", b"histograms")
 _SAMPLES = (b"value", b"histogram")
 _OBJECT, _ARRAY = 0x7B, 0x5B
-#: The count that does not apply or is not known.
-UNKNOWN = -1
 
 
 class Counts(NamedTuple):

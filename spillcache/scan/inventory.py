@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from spillcache.scan.bitmaps import Ints
-from spillcache.scan.container import member_path
+from spillcache.scan.bitmaps import Bytes, Ints
 from spillcache.scan.counts import count_samples
 from spillcache.scan.fields import Fields, read_fields
 from spillcache.scan.index import Index
-from spillcache.scan.model import MAX_RESULTS, Inventory, Kind, Result, ResultType
-from spillcache.scan.names import names_of_keys, names_of_values
+from spillcache.scan.keys import key_ends, repeats
+from spillcache.scan.model import MAX_RESULTS, Inventory, Kind
+from spillcache.scan.names import find_names
 from spillcache.scan.search import Listing, find_results
+from spillcache.scan.table import NO_RESULTS, Naming, ResultTable
 from spillcache.scan.tokens import LINE_END
+from spillcache.scan.words import Texts, gather
 
 #: Nesting beyond which parsers in use give up; what lies deeper is stored, and said to be too deep.
 MOST_LEVELS = 1000
 #: Members of all results together among which repeated keys are looked for.
 _MOST_MEMBERS = 1000
 _BOM = b"\xef\xbb\xbf"
+_OBJECT = 0x7B
 
-_TYPES: tuple[ResultType, ...] = ("invalid", "object", "array", "string", "number", "boolean", "null")
 _TYPE_OF_BYTE = np.zeros(256, np.uint8)
+# in the order of TYPES
 for _type, _firsts in enumerate((b"{", b"[", b'"', b"-0123456789NI", b"tf", b"n"), start=1):
     _TYPE_OF_BYTE[list(_firsts)] = _type
 _CLOSING = np.zeros(256, np.uint8)
@@ -54,7 +55,7 @@ def take_inventory(index: Index, kind: Kind, ending: Ending) -> tuple[Inventory,
     if ending.deepest > MOST_LEVELS:
         partial.append("too_deep")
     if listing is None:
-        return Inventory((), None, "$", tuple(partial), ending.strict, 0), _NONE, 0
+        return Inventory(NO_RESULTS, None, "$", tuple(partial), ending.strict, 0), _NONE, 0
     results, duplicates = _results(index, listing)
     partial.extend(listing.partial)
     reasons = tuple(dict.fromkeys(partial))
@@ -91,81 +92,59 @@ def _of_lines(index: Index, *, whole: bool) -> Listing:
     partial = ("too_many",) if len(shown) > MAX_RESULTS else ()
     shown = shown[:MAX_RESULTS]
     ends = index.trim_blanks(line_ends[shown])
-    numbers = shown.tolist()
-    return Listing("$", 0, starts[shown], ends, starts[shown], None, None, total, partial, numbers)
+    return Listing("$", 0, starts[shown], ends, starts[shown], shown, total, partial)
 
 
-def _results(index: Index, listing: Listing) -> tuple[tuple[Result, ...], int]:
+def _results(index: Index, listing: Listing) -> tuple[ResultTable, int]:
     if not len(listing.starts):
-        return (), 0
+        return NO_RESULTS, 0
     own = read_fields(index, int(listing.starts[0]), int(listing.ends[-1]), listing.level + 1)
     counts = count_samples(index, listing.values, listing.ends, listing.level)
-    results = _made(
-        name=_names(index, listing, own),
-        path=_paths(listing),
-        start=listing.starts.tolist(),
-        end=listing.ends.tolist(),
-        type=_types(index, listing),
-        series=_known(counts.series),
-        points=_known(counts.points),
-        approximate=counts.approximate.tolist(),
+    naming, names = _names(index, listing, own)
+    results = ResultTable(
+        listing.path,
+        naming,
+        names,
+        listing.place,
+        listing.starts,
+        listing.ends,
+        _types(index, listing),
+        counts.series,
+        counts.points,
+        counts.approximate,
     )
     return results, _duplicates(index, listing, own)
 
 
-def _made(**columns: list[Any]) -> tuple[Result, ...]:
-    """Results, one field after the other: half the time of calling `Result`, which 20,000 of them make felt."""
-    results = [object.__new__(Result) for _ in columns["name"]]
-    for name, column in columns.items():
-        deque(map(getattr(Result, name).__set__, results, column), maxlen=0)
-    return tuple(results)
-
-
-def _names(index: Index, listing: Listing, own: Fields | None) -> list[str]:
+def _names(index: Index, listing: Listing, own: Fields | None) -> tuple[Naming, Texts]:
     if listing.whole is not None:
-        return [listing.whole]
-    if listing.keys is not None:
-        return names_of_keys(listing.keys)
-    places = listing.numbers if listing.numbers is not None else list(range(len(listing.starts)))
-    return names_of_values(index, listing.values, listing.ends, listing.level, own, places)
+        return "whole", Texts.of(listing.whole)
+    if listing.key_ends is not None:
+        return "keys", gather(index.text, listing.starts, listing.key_ends)
+    start, end = find_names(index, listing.values, listing.ends, listing.level, own)
+    return "values", gather(index.text, start, end)
 
 
-def _paths(listing: Listing) -> list[str]:
-    if listing.whole is not None:
-        return [listing.path]
-    if listing.keys is not None:
-        return [member_path(listing.path, key) for key in listing.keys]
-    places = listing.numbers if listing.numbers is not None else range(len(listing.starts))
-    return [f"{listing.path}[{place}]" for place in places]
-
-
-def _types(index: Index, listing: Listing) -> list[ResultType]:
-    first = index.text[np.minimum(listing.values, index.end - 1)]
+def _types(index: Index, listing: Listing) -> Bytes:
+    first = index.text.take(listing.values, mode="clip")
     types = _TYPE_OF_BYTE.take(first)
     types[listing.values >= listing.ends] = 0
     closing = _CLOSING.take(first)
-    last = index.text[np.maximum(listing.ends - 1, 0)]
+    last = index.text.take(np.maximum(listing.ends - 1, 0))
     types[(closing != 0) & ((closing != last) | (listing.ends - listing.values == 1))] = 0
-    return list(map(_TYPES.__getitem__, types.tolist()))
-
-
-def _known(counts: Ints) -> list[int | None]:
-    if not len(counts) or int(counts.max()) < 0:
-        return [None] * len(counts)
-    return [count if count >= 0 else None for count in counts.tolist()]
+    return types
 
 
 def _duplicates(index: Index, listing: Listing, own: Fields | None) -> int:
-    repeated = len(listing.keys) - len(set(listing.keys)) if listing.keys is not None else 0
+    repeated = 0
+    if listing.key_ends is not None:
+        repeated = repeats(index, np.zeros_like(listing.starts), listing.starts, listing.key_ends)
     if own is None or len(own.start) > _MOST_MEMBERS:
         return repeated
-    seen: set[tuple[int, bytes]] = set()
-    objects = 0
-    for container, start, end in zip(own.container.tolist(), own.start.tolist(), own.end.tolist(), strict=True):
-        if index.text[container] == ord("{"):
-            seen.add((container, index.raw(start, end).split(b":", 1)[0].rstrip()))
-            objects += 1
-    return repeated + objects - len(seen)
+    start, container = own.start, own.container
+    end = key_ends(index, start)
+    keyed = (end > 0) & (index.text.take(container) == _OBJECT)
+    return repeated + repeats(index, container[keyed], start[keyed], end[keyed])
 
 
 _NONE: Ints = np.empty(0, np.int64)

@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spillcache.scan.table import ResultTable
+
 Kind = Literal["json", "ndjson", "csv", "text", "bytes"]
-ResultType = Literal["object", "array", "string", "number", "boolean", "null", "invalid"]
 
 #: Bytes between two recorded cuts, on average. A page of 7,500 bytes then has some fifteen places to end at.
 STRETCH = 512
@@ -60,28 +61,6 @@ class SlabTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """One named result of the inventory.
-
-    The range `start`..`end` (exclusive, in bytes, without the comma) holds the value of an array element or a line, and
-    key, colon and value of an object's member: it begins at the key's opening quote. `type` is the value's, told from
-    its first byte (and for lines also from the last); "invalid" fits no JSON value.
-
-    `series` counts the elements of the result's own list of series, `points` the samples under it; see `counts`. None
-    means "does not apply" or "not known"; 0 is a real zero.
-    """
-
-    name: str
-    path: str
-    start: int
-    end: int
-    type: ResultType
-    series: int | None
-    points: int | None
-    approximate: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Inventory:
     """The named results of a payload.
 
@@ -100,7 +79,7 @@ class Inventory:
     thousand members together. Both members are kept.
     """
 
-    results: tuple[Result, ...]
+    results: ResultTable
     results_total: int | None
     path: str
     partial: tuple[str, ...]

@@ -13,10 +13,11 @@ from spillcache.scan.kinds import kind_of_head
 from spillcache.scan.model import STRETCH, Inventory, Kind, Scan, SlabTable
 from spillcache.scan.slabs import SlabBuilder
 from spillcache.scan.structure import Rows
+from spillcache.scan.table import NO_RESULTS
 from spillcache.scan.utf8 import Utf8Check
 
 _BLANK = 0x20
-_NOTHING = Inventory((), None, "$", (), True, 0)
+_NOTHING = Inventory(NO_RESULTS, None, "$", (), True, 0)
 
 
 def scan(payload: bytes | memoryview, *, window: int = 128 << 20) -> Scan:

@@ -7,7 +7,9 @@ never recurses, whatever the document does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,14 +20,14 @@ from spillcache.scan.container import (
     WRAPPERS,
     Container,
     Member,
-    decoded,
-    member_path,
+    all_members,
     members,
     read_container,
     unfinished_member,
 )
 from spillcache.scan.index import Index
 from spillcache.scan.model import MAX_RESULTS
+from spillcache.scan.spelling import member_path
 
 #: Where a text rendering stands beside the data, the data is listed.
 _LAST_RESORT = frozenset((b"content",))
@@ -39,10 +41,11 @@ _MOST_KEYS, _MOST_ELEMENTS = 256, 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listing:
-    """What an inventory lists: members of the container at `path`, or one value as a whole.
+    """What an inventory lists: members of the container at `path`, or one value, whose key is then `whole`, in quotes.
 
-    `values` are the starts of the values, which for members of an object come after `starts`, those of the keys.
-    `level` is that of the commas around the results. `numbers` are the elements' places where these have gaps.
+    `values` are the starts of the values, which for members of an object come after `starts`, those of the keys;
+    `key_ends` is None where there are no keys. `level` is that of the commas around the results. `place` numbers the
+    elements of a list.
     """
 
     path: str
@@ -50,11 +53,11 @@ class Listing:
     starts: Ints
     ends: Ints
     values: Ints
-    keys: list[bytes] | None
-    whole: str | None
+    place: Ints
     total: int | None
     partial: tuple[str, ...]
-    numbers: list[int] | None = None
+    key_ends: Ints | None = None
+    whole: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class _Step:
     end: int | None
     level: int  # of the commas around it
     path: str
-    key: str
+    key: bytes  # in quotes
     in_list: bool = False
     last_resort: bool = False
 
@@ -81,7 +84,7 @@ class _Search:
         self._index = index
         self._root = root
         self._ahead: list[_Step] = []
-        self._best: tuple[tuple[int, int], Listing] | None = None
+        self._best: tuple[tuple[int, int], Callable[[], Listing]] | None = None
         self._partial: tuple[str, ...] = ()
 
     def run(self, root: _Step) -> Listing | None:
@@ -97,14 +100,14 @@ class _Search:
             if self._best is not None and self._best[0][0] == _RESULTS:
                 break
         if self._best is None:
-            return Listing("$", 0, _NONE, _NONE, _NONE, None, None, None, self._partial) if self._partial else None
-        return self._best[1]
+            return Listing("$", 0, *(_NONE,) * 4, None, self._partial) if self._partial else None
+        return self._best[1]()
 
     def _look_at(self, step: _Step) -> None:
         first = int(self._index.text[step.start]) if step.start < self._index.end else 0
         if first not in _OPENING:
             if step.end is not None:
-                self._offer(_WHOLE, step, self._whole(step, step.end))
+                self._offer(_WHOLE, step, partial(_whole, step, step.end))
             return
         if self._root is not None and step.level == 0:
             container = self._root
@@ -118,17 +121,17 @@ class _Search:
     def _look_at_array(self, step: _Step, array: Container) -> None:
         text = self._index.text
         if array.total == 0:
-            self._offer(_EMPTY, step, self._elements(step, array))
+            self._offer(_EMPTY, step, partial(_elements, step, array))
             return
         firsts = text[array.starts[:_MOST_ELEMENTS]]
         if not self._holds_results(array, firsts):
             if array.close is not None:
-                self._offer(_WHOLE, step, self._whole(step, array.close + 1))
+                self._offer(_WHOLE, step, partial(_whole, step, array.close + 1))
             return
         if array.total != 1:
-            self._offer(_RESULTS, step, self._elements(step, array))
+            self._offer(_RESULTS, step, partial(_elements, step, array))
             return
-        self._offer(_WHOLE if step.last_resort else _SINGLE, step, self._elements(step, array))
+        self._offer(_WHOLE if step.last_resort else _SINGLE, step, partial(_elements, step, array))
         self._ahead.append(
             _Step(
                 int(array.starts[0]),
@@ -160,7 +163,7 @@ class _Search:
         if open_member is not None:
             found, holds = [*found, open_member], [*holds, open_member]
         keys = {member.key for member in found}
-        is_result = bool(keys & LABEL_KEYS) or (step.in_list and any(key in keys for key in NAME_KEYS))
+        is_result = any(key in keys for key in LABEL_KEYS) or (step.in_list and any(key in keys for key in NAME_KEYS))
         wrappers = [member for member in (*holds, *nulls) if member.key in WRAPPERS]
         if wrappers:
             wrappers.sort(key=lambda member: (member.key in _LAST_RESORT, member.start))
@@ -170,10 +173,10 @@ class _Search:
         elif len(holds) == 1:
             self._follow(step, node, holds)
         elif len(holds) > 1 and len(holds) == len(found):
-            self._offer(_RESULTS, step, self._members(step, node))
+            self._offer(_RESULTS, step, partial(_members, self._index, step, node))
             return
         if holds and len(found) > 1:
-            self._offer(_MEMBERS, step, self._members(step, node))
+            self._offer(_MEMBERS, step, partial(_members, self._index, step, node))
 
     def _follow(self, step: _Step, node: Container, ways: list[Member]) -> None:
         """Go on with these members, the first first."""
@@ -182,34 +185,36 @@ class _Search:
                 way.value,
                 way.end if way.end >= 0 else None,
                 node.level,
-                member_path(step.path, way.key),
-                decoded(b'"%b"' % way.key),
+                member_path(step.path, b'"%b"' % way.key),
+                b'"%b"' % way.key,
                 last_resort=step.last_resort or way.key in _LAST_RESORT,
             )
             for way in reversed(ways)
         )
 
-    def _offer(self, worth: int, step: _Step, listing: Listing) -> None:
+    def _offer(self, worth: int, step: _Step, listing: Callable[[], Listing]) -> None:
+        """Take a listing, made only if it is the best in the end."""
         rank = (worth, step.level)
         if self._best is None or rank > self._best[0]:
             self._best = (rank, listing)
 
-    def _whole(self, step: _Step, end: int) -> Listing:
-        start = np.array([step.start])
-        return Listing(step.path, step.level, start, np.array([end]), start, None, step.key, 1, ())
 
-    def _elements(self, step: _Step, array: Container) -> Listing:
-        return Listing(
-            step.path, array.level, array.starts, array.ends, array.starts, None, None, array.total, _faults(array)
-        )
+def _whole(step: _Step, end: int) -> Listing:
+    start = np.array([step.start])
+    place = np.zeros(1, np.int64)
+    return Listing(step.path, step.level, start, np.array([end]), start, place, 1, (), whole=step.key)
 
-    def _members(self, step: _Step, node: Container) -> Listing:
-        found = members(self._index, node, MAX_RESULTS)
-        starts, values, ends = (
-            np.array([getattr(member, name) for member in found], np.int64) for name in ("start", "value", "end")
-        )
-        keys = [member.key for member in found]
-        return Listing(step.path, node.level, starts, ends, values, keys, None, node.total, _faults(node))
+
+def _elements(step: _Step, array: Container) -> Listing:
+    place = np.arange(len(array.starts))
+    starts, faults = array.starts, _faults(array)
+    return Listing(step.path, array.level, starts, array.ends, starts, place, array.total, faults)
+
+
+def _members(index: Index, step: _Step, node: Container) -> Listing:
+    start, key_end, value, end = all_members(index, node)
+    place = np.arange(len(start))
+    return Listing(step.path, node.level, start, end, value, place, node.total, _faults(node), key_ends=key_end)
 
 
 _NONE: Ints = np.empty(0, np.int64)
@@ -234,4 +239,4 @@ def find_results(index: Index, start: int, *, whole: bool) -> tuple[Listing | No
         end = None if root.close is None else root.close + 1
     elif whole:
         end = int(index.trim_blanks(np.array([index.end]))[0])
-    return _Search(index, root).run(_Step(start, end, 0, "$", "$")), end
+    return _Search(index, root).run(_Step(start, end, 0, "$", b'"$"')), end
