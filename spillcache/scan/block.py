@@ -20,7 +20,7 @@ from spillcache.scan.tokens import LINE_END
 #: Smaller blocks pay for calls, larger ones fall out of the cache. A multiple of the stretch.
 BLOCK = 256 << 10
 
-_QUOTE, _BACKSLASH, _CONTROLS = 0x22, 0x5C, 0x20
+_QUOTE, _BACKSLASH, _CONTROLS, _TAB, _RETURN = 0x22, 0x5C, 0x20, 0x09, 0x0D
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +57,8 @@ class BlockPass:
         self._escaped = 0
         self._once = 0
         self._twice = 0
+        #: whether there were no controls but blanks
+        self.plain = True
 
     def run(self, local: Bytes, offset: int, size: int, *, last: bool) -> tuple[Cuts, Rows | None]:
         """Read the block of `size` bytes at `offset`.
@@ -102,6 +104,8 @@ class BlockPass:
             controls = bitmaps.pack(text < _CONTROLS)
             line_end = short = bitmaps.pack(text == LINE_END)
             if (controls != line_end).any():
+                blanks = line_end | bitmaps.pack(text == _TAB) | bitmaps.pack(text == _RETURN)
+                self.plain = self.plain and bool((controls == blanks).all())
                 short = bitmaps.pack(((text - np.uint8(8)) < 6) & (text != 0x0B))
                 other = controls ^ short
         return _Costs(loud, short, other), line_end

@@ -17,7 +17,8 @@ _MOST_TOKENS = 1 << 20
 class Fields(NamedTuple):
     """Members (or elements) of all containers of one level in a range."""
 
-    container: Ints  # where the container opens
+    opens: Ints  # where containers open
+    group: Ints  # which of these a member lies in
     start: Ints
     end: Ints
 
@@ -43,14 +44,17 @@ def read_fields(index: Index, start: int, end: int, level: int) -> Fields | None
         if held > _MOST_TOKENS:
             return None
     if not held:
-        return Fields(_NONE, _NONE, _NONE)
+        return Fields(_NONE, _NONE, _NONE, _NONE)
     at, byte = np.concatenate(at_parts), np.concatenate(byte_parts)
     opens = is_open(byte)
-    container = at[np.maximum.accumulate(np.where(opens, np.arange(len(at)), 0))]
     begins = np.flatnonzero((opens | (byte == COMMA))[:-1])
-    starts, ends = index.skip_blanks(at[begins] + 1), at[begins + 1]
+    group = np.maximum(np.cumsum(opens), 1).take(begins) - 1
+    starts, ends = index.skip_blanks(at.take(begins) + 1), at.take(begins + 1)
     full = starts < ends
-    return Fields(container[begins][full], starts[full], ends[full])
+    if not full.all():
+        group, starts, ends = group[full], starts[full], ends[full]
+    opened = at[opens]
+    return Fields(opened if len(opened) else at[:1], group, starts, ends)
 
 
 def read_groups(index: Index, start: int, end: int, level: int) -> Groups | None:

@@ -7,6 +7,7 @@ level in each stretch is exact, so a question about shallow levels passes over t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,33 +16,44 @@ from spillcache.scan.bitmaps import ROW_WORDS, Bytes, Ints, Words
 from spillcache.scan.model import STRETCH
 from spillcache.scan.structure import Rows
 from spillcache.scan.tokens import LINE_END, Ints32, Steps, Tokens, depths, depths_of_parts, steps
+from spillcache.scan.words import WORD, blanks_first, words_at
 
 #: Stretches read at once, first (when the answer may be near) and at most: memory stays bounded.
 _FIRST_ROWS, _MOST_ROWS = 32, 2048
 
 _BLANK = np.zeros(256, np.bool_)
 _BLANK[[0x20, 0x09, 0x0A, 0x0D]] = True
-#: Blanks passed over by all places at once, before those that are left are done one by one.
-_BLANKS_TOGETHER = 48
+_SPACE = 0x20
+#: Words of blanks passed over by all places at once, before those that are left are done one by one.
+_WORDS_TOGETHER = 8
+
+
+class Found(NamedTuple):
+    """Tokens of one level in the order of the text, one element each."""
+
+    at: Ints
+    byte: Bytes
 
 
 class Index:
     """Text and tokens of a payload up to `end`, in bytes.
 
-    `broken` says that the depth was mended somewhere (too many closing brackets, or NDJSON lines that do not close).
+    `broken` says that the depth was mended somewhere (too many closing brackets, or NDJSON lines that do not close),
+    `plain` that the text holds no controls but blanks.
     """
 
-    def __init__(self, text: Bytes, rows: list[Rows], end: int, *, broken: bool) -> None:
+    def __init__(self, text: Bytes, rows: list[Rows], end: int, *, broken: bool, plain: bool) -> None:
         self.text = text
         self.end = end
         self._broken = broken
+        self._plain = plain
         self._kept = _joined_tokens([row.kept for row in rows])
         count = -(-end // STRETCH)
         self._tokens = np.concatenate([row.tokens for row in rows])[: count * ROW_WORDS]
         self._start = np.concatenate([row.start for row in rows])[:count]
         self._lowest = np.concatenate([row.lowest for row in rows])[:count]
 
-    def level(self, start: int, end: int, level: int, *, soon: bool = False) -> Iterator[Tokens]:
+    def level(self, start: int, end: int, level: int, *, soon: bool = False) -> Iterator[Found]:
         """The tokens from `start` up to `end` at exactly `level`, in parts.
 
         `soon` says that the caller will stop early, as when it looks for a bracket's partner.
@@ -101,36 +113,41 @@ class Index:
     def skip_blanks(self, at: Ints) -> Ints:
         """The first byte at or after each place that is no blank; `end` when there is none."""
         at = np.minimum(at, self.end)
-        rest = np.flatnonzero(_BLANK.take(self.text.take(at, mode="clip")))
-        for _ in range(_BLANKS_TOGETHER):
-            rest = rest[at[rest] < self.end]
+        rest = np.flatnonzero(self.text.take(at, mode="clip") <= _SPACE)
+        for _ in range(_WORDS_TOGETHER):
             if not len(rest):
                 return at
-            at[rest] += 1
-            rest = rest[_BLANK.take(self.text.take(at[rest], mode="clip"))]
+            step = blanks_first(words_at(self.text, at[rest]), any_control=self._plain)
+            at[rest] += step
+            rest = rest[step == WORD]
         for one in rest.tolist():
             at[one] = self._skip_blanks_from(int(at[one]), 1)
-        return at
+        return np.minimum(at, self.end, out=at)
 
     def trim_blanks(self, at: Ints) -> Ints:
         """Each end (exclusive) moved back over blanks."""
+        rest = np.flatnonzero(self.text.take(at - 1, mode="clip") <= _SPACE)
+        if not len(rest):
+            return at
         at = at.copy()
-        rest = np.arange(len(at))
-        for _ in range(_BLANKS_TOGETHER):
-            rest = rest[at[rest] > 0]
-            rest = rest[_BLANK[self.text[at[rest] - 1]]]
+        for _ in range(_WORDS_TOGETHER):
+            near = at[rest] < WORD  # right at the start of the text
+            for one in rest[near].tolist():
+                at[one] = self._skip_blanks_from(int(at[one]) - 1, -1) + 1
+            rest = rest[~near]
             if not len(rest):
                 return at
-            at[rest] -= 1
+            step = blanks_first(words_at(self.text, at[rest] - WORD).byteswap(), any_control=self._plain)
+            at[rest] -= step
+            rest = rest[step == WORD]
         for one in rest.tolist():
             at[one] = self._skip_blanks_from(int(at[one]) - 1, -1) + 1
         return at
 
     def _skip_blanks_from(self, at: int, step: int) -> int:
         while 0 <= at < self.end:
-            reach = (
-                self.text[at : min(self.end, at + 4096)] if step > 0 else self.text[max(0, at - 4095) : at + 1][::-1]
-            )
+            ahead = slice(at, min(self.end, at + 4096)) if step > 0 else slice(max(0, at - 4095), at + 1)
+            reach = self.text[ahead][::step]
             shown = np.flatnonzero(~_BLANK[reach])
             if len(shown):
                 return at + step * int(shown[0])
@@ -150,8 +167,8 @@ def _joined_tokens(parts: list[Tokens | None]) -> Tokens | None:
     return Tokens(*(np.concatenate(column) for column in zip(*kept, strict=True)))
 
 
-def _at_level(tokens: Tokens, start: int, end: int, level: int) -> Tokens:
+def _at_level(tokens: Tokens, start: int, end: int, level: int) -> Found:
     low, high = np.searchsorted(tokens.at, (start, end)).tolist()
     here = np.flatnonzero(tokens.level[low:high] == level)
     here += low
-    return Tokens(tokens.at.take(here), tokens.byte.take(here), tokens.level.take(here))
+    return Found(tokens.at.take(here), tokens.byte.take(here))

@@ -141,7 +141,7 @@ def _duplicates(index: Index, listing: Listing, own: Fields | None) -> int:
         repeated = repeats(index, np.zeros_like(listing.starts), listing.starts, listing.key_ends)
     if own is None or len(own.start) > _MOST_MEMBERS:
         return repeated
-    start, container = own.start, own.container
+    start, container = own.start, own.opens.take(own.group)
     end = key_ends(index, start)
     keyed = (end > 0) & (index.text.take(container) == _OBJECT)
     return repeated + repeats(index, container[keyed], start[keyed], end[keyed])

@@ -32,8 +32,8 @@ def find_names(index: Index, values: Ints, ends: Ints, level: int, own: Fields |
     """
     names = _Names(index, ends)
     if own is not None and len(own.start):
-        owner = np.minimum(np.searchsorted(values, own.container), len(values) - 1)
-        owner[values[owner] != own.container] = -1
+        owner = np.minimum(np.searchsorted(values, own.opens), len(values) - 1)
+        owner[values[owner] != own.opens] = -1
         names.find(own, owner)
         if not names.end.all():
             _find_nested(index, names, values, ends, level, own)
@@ -53,9 +53,9 @@ def _find_nested(index: Index, names: _Names, values: Ints, ends: Ints, level: i
     nested = read_fields(index, int(values[0]), int(ends[-1]), level + 2)
     if nested is None or not len(nested.start):
         return
-    among = np.isin(nested.container, opens)
-    nested = Fields(nested.container[among], nested.start[among], nested.end[among])
-    names.find(nested, owners(nested.container, values, ends))
+    owner = owners(nested.opens, values, ends)
+    owner[~np.isin(nested.opens, opens)] = -1
+    names.find(nested, owner)
 
 
 class _Names:
@@ -68,20 +68,20 @@ class _Names:
         self.end = np.zeros(len(ends), np.int64)
 
     def find(self, fields: Fields, owner: Ints) -> None:
-        """Name results that have no name yet by members of theirs; `owner` says whose each is, -1 nobody's."""
+        """Name results that have no name yet by members; `owner` says whose each container is, -1 nobody's."""
         best = np.full(len(self.end), -1, np.int64)
         value_at = np.zeros(len(self.end), np.int64)
         keys = Keys(self._index, fields.start)
-        owned = owner >= 0
         for key in reversed(NAME_KEYS + LABEL_KEYS):
-            found = np.flatnonzero(keys.are(key) & owned)[::-1]  # of two with one key the first counts
+            found = np.flatnonzero(keys.are(key))[::-1]  # of two with one key the first counts
             if not len(found):
                 continue
+            whose = owner.take(fields.group.take(found))
             value = value_after_key(self._index, fields.start[found] + len(key) + 2)
-            usable = (value >= 0) & self._is_usable(value, key)
+            usable = (value >= 0) & (whose >= 0) & self._is_usable(value, key)
             if not usable.all():
-                found, value = found[usable], value[usable]
-            best[owner[found]], value_at[owner[found]] = found, value
+                found, value, whose = found[usable], value[usable], whose[usable]
+            best[whose], value_at[whose] = found, value
         named = np.flatnonzero((best >= 0) & (self.end == 0))
         start = value_at[named]
         end = self._index.trim_blanks(np.minimum(fields.end[best[named]], self._ends[named]))

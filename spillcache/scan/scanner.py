@@ -89,7 +89,7 @@ class _Scanning:
     def _settle_window(self, text: Bytes, *, whole: bool) -> None:
         end = min(self._window, self._size)
         structure = self._pass.structure if self._pass is not None else None
-        if structure is None or self._kind is None:
+        if structure is None or self._kind is None or self._pass is None:
             self._inventory = _NOTHING
             return
         ending = Ending(
@@ -99,7 +99,7 @@ class _Scanning:
             deepest=structure.deepest,
             strict=structure.strict,
         )
-        index = Index(text[:end], self._rows, end, broken=ending.broken)
+        index = Index(text[:end], self._rows, end, broken=ending.broken, plain=self._pass.plain)
         self._inventory, starts, level = take_inventory(index, self._kind, ending)
         self._slabs.prefer(starts, level, text, complete=whole)
         self._rows = []
