@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillcache.edges import LONGEST_UNIT, ceil_edge
-from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES, Chunk, encode_frame
+from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES, Table, encode_frame
 from spillcache.scan import SlabTable
 
 _MAX_SLAB = 1024  # two stretches: a recorded cut is never further than this before an offset
@@ -58,34 +58,39 @@ class Chunker:
     def _next(self, length: int) -> tuple[int, bytes]:
         start = self._index * CHUNK_BYTES
         overhang = self._overhang(start + length) if (start + length) % SEGMENT_BYTES == 0 else 0
-        count = int(np.searchsorted(self._slabs.ends, start + length, "right"))
-        here = _take(self._slabs, slice(count))
-        lo, hi = np.searchsorted(self._starts, (start, start + length))
-        chunk = Chunk(
-            text=bytes(self._text[: length + overhang]),
-            ends=tuple((here.ends - start).tolist()),
-            depths=here.depth.tobytes(),
-            once=tuple(here.extra_once.tolist()),
-            twice=tuple(here.extra_twice.tolist()),
-            starts=tuple((self._starts[lo:hi] - start).tolist()),
-            results_before=int(lo) if start + length <= self._starts_known_to else None,
-            overhang=overhang,
-        )
-        frame = self._index, encode_frame(chunk, self._spill_id, self._index)
+        count = self._slabs.ends.searchsorted(start + length, "right")
+        begins, before = self._starts_within(start, start + length)
+        table = Table(_columns(_take(self._slabs, slice(count)), start), begins, before, overhang)
+        frame = encode_frame(bytes(self._text[: length + overhang]), table, self._spill_id, self._index)
         self._slabs = _take(self._slabs, slice(count, None))
         self._text = self._text[length:]
         self._index += 1
-        return frame
+        return self._index - 1, frame
+
+    def _starts_within(self, start: int, end: int) -> tuple[bytes, int | None]:
+        """Where named results begin in a chunk, as stored, and how many begin before it."""
+        known = end <= self._starts_known_to
+        if not len(self._starts):
+            return b"", 0 if known else None
+        lo, hi = self._starts.searchsorted(start), self._starts.searchsorted(end)
+        return (self._starts[lo:hi] - start).astype("<u2").tobytes(), int(lo) if known else None
 
     def _overhang(self, edge: int) -> int:
         """How far beyond a segment's edge the next safe edge lies, counted from a recorded cut, which is safe."""
         base = self._index * CHUNK_BYTES
-        cuts = self._slabs.ends[: np.searchsorted(self._slabs.ends, edge, "right")]
+        cuts = self._slabs.ends[: self._slabs.ends.searchsorted(edge, "right")]
         cut = int(cuts[-1]) if len(cuts) else edge  # binary data has no cuts and may be cut anywhere
         around = bytes(self._text[cut - base : edge - base + LONGEST_UNIT])
         if edge - cut > _MAX_SLAB or len(around) == edge - cut:
             return 0
         return ceil_edge(around, edge - cut) - (edge - cut)
+
+
+def _columns(slabs: SlabTable, start: int) -> bytes:
+    """A chunk's part of the slab table as its frame stores it; `start` is the chunk's first byte."""
+    ends = (slabs.ends - start).astype("<u2")
+    once, twice = slabs.extra_once.astype("<u2", copy=False), slabs.extra_twice.astype("<u2", copy=False)
+    return b"".join((ends.tobytes(), slabs.depth.tobytes(), once.tobytes(), twice.tobytes()))
 
 
 def _take(slabs: SlabTable, part: slice) -> SlabTable:

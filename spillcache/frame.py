@@ -45,7 +45,21 @@ _WORTHWHILE = 0.93
 _ZSTD_LEVEL = 1  # halves JSON or better at 40 µs a chunk; higher levels cost more than they save here
 _RAW, _ZSTD = 0, 1
 _HEADER = struct.Struct(">BBHHII")
+_SLAB_BYTES = 7  # two for where it ends, one for its depth, two for each cost
 _UNKNOWN = 0xFFFF_FFFF
+
+
+class Table(NamedTuple):
+    """What is stored beside a chunk's text, as it is stored.
+
+    `slabs` holds the columns of the slab table one after the other, `starts` holds, two bytes
+    each, where in the chunk named results begin. For the other two see `Chunk`.
+    """
+
+    slabs: bytes = b""
+    starts: bytes = b""
+    results_before: int | None = 0
+    overhang: int = 0
 
 
 class _Codecs(threading.local):
@@ -104,20 +118,20 @@ def chunk_length(index: int, size: int) -> int:
     return min(CHUNK_BYTES, size - index * CHUNK_BYTES)
 
 
-def encode_frame(chunk: Chunk, spill_id: str, index: int) -> bytes:
-    """The bytes to store for a chunk."""
-    slabs, starts = len(chunk.ends), len(chunk.starts)
-    table = b"%b%b%b" % (
-        struct.pack(f"<{slabs}H", *chunk.ends) + chunk.depths,
-        struct.pack(f"<{2 * slabs}H", *chunk.once, *chunk.twice),
-        struct.pack(f"<{starts}H", *chunk.starts),
-    )
-    body, codec = table + chunk.text, _RAW
+def encode_frame(text: bytes, table: Table, spill_id: str, index: int) -> bytes:
+    """The bytes to store for a chunk: its text, with the overhang, and its table."""
+    body, codec = b"".join((table.slabs, table.starts, text)), _RAW
     packed = _codecs.compressor.compress(body)
     if len(packed) < _WORTHWHILE * len(body):
         body, codec = packed, _ZSTD
-    before = _UNKNOWN if chunk.results_before is None else chunk.results_before
-    header = _HEADER.pack(codec, chunk.overhang, slabs, starts, before, len(chunk.text))
+    header = _HEADER.pack(
+        codec,
+        table.overhang,
+        len(table.slabs) // _SLAB_BYTES,
+        len(table.starts) // 2,
+        _UNKNOWN if table.results_before is None else table.results_before,
+        len(text),
+    )
     segment, field = locate(index)
     return seal(spill_id, segment, field, header + body)
 
@@ -137,12 +151,12 @@ def _decode(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
     framed = unseal(spill_id, segment, field, stored)
     try:
         codec, overhang, slabs, starts, before, length = _HEADER.unpack_from(framed)
-        table = 7 * slabs + 2 * starts
+        table = _SLAB_BYTES * slabs + 2 * starts
         body = _unpack(codec, framed[_HEADER.size :], table + length)
         ends = struct.unpack_from(f"<{slabs}H", body)
         once = struct.unpack_from(f"<{slabs}H", body, 3 * slabs)
         twice = struct.unpack_from(f"<{slabs}H", body, 5 * slabs)
-        begins = struct.unpack_from(f"<{starts}H", body, 7 * slabs) if starts else ()
+        begins = struct.unpack_from(f"<{starts}H", body, _SLAB_BYTES * slabs) if starts else ()
     except (struct.error, zstandard.ZstdError):
         raise SpillCorrupt(f"chunk {index} does not have its form") from None
     if length != chunk_length(index, size) + overhang or len(body) != table + length or overhang >= LONGEST_UNIT:

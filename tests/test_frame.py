@@ -15,6 +15,7 @@ from spillcache.frame import (
     CHUNK_BYTES,
     SEGMENT_CHUNKS,
     Chunk,
+    Table,
     chunk_count,
     chunk_length,
     decode_frame,
@@ -119,7 +120,7 @@ def test_a_sealed_body_without_the_form_is_corrupt(body: bytes) -> None:
 
 def test_a_small_frame_that_claims_to_unpack_to_much_is_refused_before_unpacking() -> None:
     """The declared length is compared first, so no stored field makes a reader allocate what it likes."""
-    packed = encode_frame(Chunk(b"a" * CHUNK_BYTES), SPILL_ID, 0)
+    packed = encode_frame(b"a" * CHUNK_BYTES, Table(), SPILL_ID, 0)
     with pytest.raises(SpillCorrupt):
         decode_frame(seal(SPILL_ID, 0, "0", packed[9:19] + b"\x00\x00\x00\x01" + packed[23:]), SPILL_ID, 0, 1)
 
