@@ -35,6 +35,15 @@ def pack(flags: NDArray[np.bool_]) -> Words:
 
 def positions(words: Words) -> NDArray[np.intp]:
     """Where bits are set, ascending."""
+    some = np.flatnonzero(words != 0)
+    if 2 * len(some) >= len(words):
+        return _set_flags(words)
+    at = _set_flags(words[some])
+    at += ((some - np.arange(len(some))) << 6).take(at >> 6)
+    return at
+
+
+def _set_flags(words: Words) -> NDArray[np.intp]:
     # flatnonzero is 13 times slower on uint8 than on bool
     return np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little").view(np.bool_))
 

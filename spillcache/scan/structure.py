@@ -20,6 +20,8 @@ from spillcache.scan.tokens import LINE_END, Ints32, Steps, Tokens, depths, dept
 NO_TOKEN = 1 << 30
 #: Tokens of a payload that are kept as they are, 13 bytes each: reading them again is half the work of an inventory.
 KEPT_TOKENS = 1 << 18
+#: Tokens per stretch that are read even where few of them change the depth: it takes no longer than to pass them over.
+FEW_TOKENS = 4
 
 _COMMA = 0x2C
 _ANY_OPEN, _ANY_CLOSE, _TO_LOWER = 0x7B, 0x7D, 0x20
@@ -86,11 +88,14 @@ class StructurePass:
             edge |= line_end
         brackets = opens | closes
         tokens = brackets | edge
-        depth_after = np.cumsum(bitmaps.row_sums(opens) - bitmaps.row_sums(closes)) + self.depth
+        up, down = bitmaps.row_sums(opens), bitmaps.row_sums(closes)
+        depth_after = np.cumsum(up - down) + self.depth
         block = _Block(text, tokens, edge, _row_starts(depth_after, self.depth))
         self.depth = int(depth_after[-1])
-        changes = brackets | line_end if self._lines else brackets
-        kept = self._settle(block, changes, offset)
+        changes = up + down
+        if self._lines:
+            changes += bitmaps.row_sums(line_end)
+        kept = self._settle(block, up + down + bitmaps.row_sums(edge), changes, offset)
         self.deepest = max(self.deepest, int(block.start.max()))
         return Rows(tokens, block.start, block.lowest, kept), Edges(block.within, block.depth)
 
@@ -103,6 +108,17 @@ class StructurePass:
         return np.invert(hidden, out=hidden)
 
     def _read_marks(self, text: Bytes, shown: Words) -> tuple[Words, Words, Words]:
+        """Opening brackets, closing brackets and commas outside strings."""
+        lines = np.flatnonzero(shown != 0)
+        if 4 * len(lines) > 3 * len(shown):
+            return self._marks_in(text, shown)
+        # most of the block is string: only pieces of 64 bytes that are not are looked at
+        found = self._marks_in(text.reshape(-1, 64).take(lines, axis=0).ravel(), shown[lines])
+        marks = np.zeros((3, len(shown)), np.uint64)
+        marks[:, lines] = found
+        return marks[0], marks[1], marks[2]
+
+    def _marks_in(self, text: Bytes, shown: Words) -> tuple[Words, Words, Words]:
         # '[' and '{', ']' and '}' differ in one bit only
         lower = np.bitwise_or(text, _TO_LOWER, out=self._bytes[: len(text)])
         flags = self._flags[: len(text)]
@@ -114,11 +130,14 @@ class StructurePass:
             self.strict = not (flags.any() and (bitmaps.pack(flags) & shown).any())
         return opens, closes, edge
 
-    def _settle(self, block: _Block, changes: Words, offset: int) -> Tokens | None:
-        """Find the best edges and lowest levels; return the tokens when they are few."""
-        counts = bitmaps.row_sums(block.tokens)
-        rows = np.flatnonzero(bitmaps.row_sums(changes))
-        keep = 2 * len(rows) >= len(counts) and int(counts.sum()) <= self._to_keep
+    def _settle(self, block: _Block, counts: Ints, changes: Ints, offset: int) -> Tokens | None:
+        """Find the best edges and lowest levels; return the tokens when they are few.
+
+        `counts` says how many tokens each stretch has, `changes` how many of them change the depth.
+        """
+        rows = np.flatnonzero(changes)
+        total = int(counts.sum())
+        keep = (2 * len(rows) >= len(counts) or total <= FEW_TOKENS * len(counts)) and total <= self._to_keep
         if keep:
             rows = np.flatnonzero(counts)
         if not keep and len(rows) < len(counts):
