@@ -26,6 +26,7 @@ from spillcache.scan.tokens import Flags
 
 SERIES_KEYS = (b"result", b"results", b"frames", b"series", b"streams", b"data", b"items", b"rows", b"records")
 _SAMPLE_LISTS = (b"values", b"datapoints", b"points", b"samples", b"histograms")
+_WRAPPERS = tuple(sorted(WRAPPERS))
 _SAMPLES = (b"value", b"histogram")
 _OBJECT, _ARRAY = 0x7B, 0x5B
 
@@ -113,7 +114,7 @@ class _Count:
         if groups is None:
             return np.zeros(len(places), np.bool_)
         objects = np.flatnonzero(groups.byte == _OBJECT)
-        objects = objects[key_before_is(self._index, groups.open[objects], *WRAPPERS)]
+        objects = objects[key_before_is(self._index, groups.open[objects], *_WRAPPERS)]
         return owners(places, groups.open[objects], groups.close[objects]) >= 0
 
     def _count_wrapped(self, results: Ints) -> Ints:
@@ -121,7 +122,7 @@ class _Count:
         if groups is None or not (groups.byte == _OBJECT).any():
             return results
         objects = groups.open[groups.byte == _OBJECT]
-        if not key_before_is(self._index, objects, *WRAPPERS).any():
+        if not key_before_is(self._index, objects, *_WRAPPERS).any():
             return results
         return self._count_lists(results, 3, SERIES_KEYS)
 

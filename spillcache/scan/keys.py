@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from spillcache.scan.bitmaps import Ints
+from spillcache.scan.bitmaps import Ints, Words
 from spillcache.scan.index import Index
 from spillcache.scan.tokens import Flags
 from spillcache.scan.words import MASKS, WORD, bytes_are, first_of, first_words, gather, words_at
@@ -15,6 +15,8 @@ from spillcache.scan.words import MASKS, WORD, bytes_are, first_of, first_words,
 LONGEST_KEY = 4096
 
 _COLON, _QUOTE, _BACKSLASH = 0x3A, 0x22, 0x5C
+#: Members held against all keys at once.
+_TOGETHER = 512
 #: An odd number to mix bits with.
 _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
 
@@ -47,26 +49,26 @@ def key_before_is(index: Index, at: Ints, *keys: bytes) -> Flags:
     words = words_at(index.text, np.maximum(ends - WORD, 0))
     if len(ends) and int(ends[0]) < WORD:  # right at the start of the text
         words <<= (np.maximum(WORD - ends, 0) << 3).astype(np.uint64)
-    found = np.zeros(len(ends), np.bool_)
-    for key in keys:
-        mask, word, quoted = _tail(key)
-        these = (words & mask) == word
-        if len(quoted) > WORD and these.any():
-            rest = np.flatnonzero(these)
-            these[rest] = bytes_are(index.text, ends[rest] - len(quoted), quoted)
-        found |= these
+    masks, wanted = _tails(keys)
     answer = np.zeros(len(at), np.bool_)
-    answer[keyed] = found
+    for begin in range(0, len(ends), _TOGETHER):
+        part = slice(begin, begin + _TOGETHER)
+        are = (words[part, np.newaxis] & masks) == wanted
+        for one in np.flatnonzero(are.any(axis=0)).tolist():
+            if len(keys[one]) > WORD - 2:
+                rest = np.flatnonzero(are[:, one])
+                are[rest, one] = bytes_are(index.text, ends[part][rest] - len(keys[one]) - 2, b'"%b"' % keys[one])
+        answer[keyed[part]] = are.any(axis=1)
     return answer
 
 
 @cache
-def _tail(key: bytes) -> tuple[np.uint64, np.uint64, bytes]:
-    """The last eight bytes of a quoted key: which of them count, what they are; and all of it."""
-    quoted = b'"%b"' % key
-    unused = WORD - min(len(quoted), WORD)
-    word = int.from_bytes(quoted[-WORD:].rjust(WORD, b"\x00"), "little")
-    return ~MASKS[unused], np.uint64(word), quoted
+def _tails(keys: tuple[bytes, ...]) -> tuple[Words, Words]:
+    """The last eight bytes of quoted keys: which of them count, and what they are."""
+    quoted = [b'"%b"' % key for key in keys]
+    masks = [~MASKS[WORD - min(len(key), WORD)] for key in quoted]
+    words = [int.from_bytes(key[-WORD:].rjust(WORD, b"\x00"), "little") for key in quoted]
+    return np.array(masks, np.uint64), np.array(words, np.uint64)
 
 
 def value_after_key(index: Index, key_end: Ints) -> Ints:
@@ -110,5 +112,7 @@ def repeats(index: Index, container: Ints, start: Ints, end: Ints) -> int:
     order = np.argsort(sums)
     ordered = sums[order]
     same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if not len(same):
+        return 0
     alike = [(int(container[one]), keys.piece(one)) for one in order[np.union1d(same, same + 1)].tolist()]
     return len(alike) - len(set(alike))

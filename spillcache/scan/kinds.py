@@ -19,13 +19,36 @@ _BOM = b"\xef\xbb\xbf"
 _BLANKS = re.compile(rb"[ \t\r\n]*")
 _STRING = rb'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"'
 _TOKEN = re.compile(
-    rb"[ \t\r\n]*(?:(?P<punctuation>[][{},:])|(?P<string>" + _STRING + rb")"
-    rb"|(?P<scalar>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.+-])|(?:true|false|null|NaN|-?Infinity)\b))",
+    rb"[ \t\r\n]*(?:([][{},:])|(" + _STRING + rb")"
+    rb"|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.+-])|(?:true|false|null|NaN|-?Infinity)\b))",
     re.DOTALL,
 )
+#: The groups of `_TOKEN`.
+_PUNCTUATION, _IS_STRING, _IS_SCALAR = 1, 2, 3
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _FIELD = rb'(?:"(?:[^"]|"")*"|[^"\r\n%b]*)'
 _CLOSER = {b"{": b"}", b"[": b"]"}
+_OPEN_OBJECT, _CLOSE_OBJECT, _OPEN_ARRAY, _CLOSE_ARRAY, _COMMA, _COLON = b"{}[],:"
+_CLOSER_OF = {_OPEN_OBJECT: _CLOSE_OBJECT, _OPEN_ARRAY: _CLOSE_ARRAY}
+_CLOSERS, _NO_CLOSER = (_CLOSE_OBJECT, _CLOSE_ARRAY), 0
+_VALUE, _FIRST_VALUE, _KEY, _FIRST_KEY, _BEFORE_COLON, _AFTER = range(6)
+#: What state follows one in which a byte of punctuation, a string or a scalar stands; what is not here is not JSON.
+_GRAMMAR = {
+    (state, mark): following
+    for states, marks in (
+        (
+            (_VALUE, _FIRST_VALUE),
+            {_IS_STRING: _AFTER, _IS_SCALAR: _AFTER, _OPEN_OBJECT: _FIRST_KEY, _OPEN_ARRAY: _FIRST_VALUE},
+        ),
+        ((_KEY, _FIRST_KEY), {_IS_STRING: _BEFORE_COLON}),
+        ((_BEFORE_COLON,), {_COLON: _VALUE}),
+        ((_AFTER,), {_COMMA: _VALUE, _CLOSE_OBJECT: _AFTER, _CLOSE_ARRAY: _AFTER}),
+        ((_FIRST_KEY,), {_CLOSE_OBJECT: _AFTER}),
+        ((_FIRST_VALUE,), {_CLOSE_ARRAY: _AFTER}),
+    )
+    for state in states
+    for mark, following in marks.items()
+}
 
 
 def kind_of_head(head: bytes, *, whole: bool) -> Kind:
@@ -41,17 +64,29 @@ def kind_of_head(head: bytes, *, whole: bool) -> Kind:
 
 def looks_like_json(text: bytes, *, whole: bool) -> bool:
     """Whether a text begins as a JSON document does. Stops after the first value, or where a cut head ends."""
-    grammar = _Grammar()
-    at = 0
+    state, closers, at = _VALUE, [_NO_CLOSER], 0
+    had_container = False
     for count in range(_HEAD_TOKENS):
         token = _TOKEN.match(text, at)
         if token is None:
             return count > 0 and _ends_here(text, at, whole=whole)
         at = token.end()
-        if not grammar.accepts(token):
+        mark = text[at - 1] if token.lastindex == _PUNCTUATION else token.lastindex or 0
+        following = _GRAMMAR.get((state, mark))
+        if following is None:
             return False
-        if grammar.done:
-            return _may_follow(text, at, grammar.had_container)
+        state = following
+        if mark in _CLOSER_OF:
+            closers.append(_CLOSER_OF[mark])
+            had_container = True
+        elif mark in _CLOSERS and closers.pop() != mark:
+            return False
+        elif mark == _COMMA:
+            if len(closers) == 1:
+                return False
+            state = _KEY if closers[-1] == _CLOSE_OBJECT else _VALUE
+        if state == _AFTER and len(closers) == 1:
+            return _may_follow(text, at, had_container)
     return True
 
 
@@ -71,60 +106,6 @@ def _ends_here(text: bytes, at: int, *, whole: bool) -> bool:
     if text[at : at + 1] == b'"':
         return _STRINGS.match(text, at) is None
     return not whole and len(text) - at < _HEAD_BYTES and re.fullmatch(rb"[-+.\w]+", text[at:]) is not None
-
-
-class _Grammar:
-    """JSON's grammar over tokens, one state and the open brackets."""
-
-    def __init__(self) -> None:
-        self._open: list[bytes] = []
-        self._state = "value"
-        self.had_container = False
-
-    @property
-    def done(self) -> bool:
-        return self._state == "after" and not self._open
-
-    def accepts(self, token: re.Match[bytes]) -> bool:
-        mark = token["punctuation"]
-        if mark is None:
-            return self._scalar(is_string=token["string"] is not None)
-        if mark in b"{[":
-            return self._opens(mark)
-        if mark in b"}]":
-            return self._closes(mark)
-        return self._separates(mark)
-
-    def _scalar(self, *, is_string: bool) -> bool:
-        if self._state in ("key", "first key"):
-            self._state = "colon"
-            return is_string
-        fits = self._state in ("value", "first value")
-        self._state = "after"
-        return fits
-
-    def _opens(self, mark: bytes) -> bool:
-        if self._state not in ("value", "first value"):
-            return False
-        self.had_container = True
-        self._open.append(mark)
-        self._state = "first key" if mark == b"{" else "first value"
-        return True
-
-    def _closes(self, mark: bytes) -> bool:
-        if not self._open or _CLOSER[self._open.pop()] != mark:
-            return False
-        fits = self._state in ("after", "first key", "first value")
-        self._state = "after"
-        return fits
-
-    def _separates(self, mark: bytes) -> bool:
-        if mark == b":":
-            fits, self._state = self._state == "colon", "value"
-            return fits
-        fits = self._state == "after" and bool(self._open)
-        self._state = "key" if self._open and self._open[-1] == b"{" else "value"
-        return fits
 
 
 def is_ndjson(text: bytes, *, whole: bool) -> bool:
