@@ -20,7 +20,7 @@ from spillcache.scan.bitmaps import Ints
 from spillcache.scan.container import WRAPPERS
 from spillcache.scan.fields import Groups, owners, read_groups
 from spillcache.scan.index import Index
-from spillcache.scan.keys import key_before_is
+from spillcache.scan.keys import KeysBefore
 from spillcache.scan.table import UNKNOWN
 from spillcache.scan.tokens import Flags
 
@@ -50,6 +50,7 @@ class _Count:
     def __init__(self, index: Index, values: Ints, ends: Ints, level: int) -> None:
         self._index, self._values, self._ends, self._level = index, values, ends, level
         self._groups: dict[int, Groups | None] = {}
+        self._keys: dict[int, KeysBefore] = {}
         self.series = np.full(len(values), UNKNOWN, np.int64)
         self.points = np.full(len(values), UNKNOWN, np.int64)
         self.approximate = np.zeros(len(values), np.bool_)
@@ -93,8 +94,7 @@ class _Count:
         groups = self._at(below) if len(results) else None
         if groups is None:
             return results
-        lists = np.flatnonzero(groups.byte == _ARRAY)
-        lists = lists[key_before_is(self._index, groups.open[lists], *keys)]
+        lists = np.flatnonzero((groups.byte == _ARRAY) & self._keys_at(below).are(*keys))
         if below > 2:
             lists = lists[self._within_wrapper(groups.open[lists])]
         owner = owners(groups.open[lists], self._values, self._ends)
@@ -113,16 +113,13 @@ class _Count:
         groups = self._at(2)
         if groups is None:
             return np.zeros(len(places), np.bool_)
-        objects = np.flatnonzero(groups.byte == _OBJECT)
-        objects = objects[key_before_is(self._index, groups.open[objects], *_WRAPPERS)]
+        objects = np.flatnonzero((groups.byte == _OBJECT) & self._keys_at(2).are(*_WRAPPERS))
         return owners(places, groups.open[objects], groups.close[objects]) >= 0
 
     def _count_wrapped(self, results: Ints) -> Ints:
         groups = self._at(2) if len(results) else None
-        if groups is None or not (groups.byte == _OBJECT).any():
-            return results
-        objects = groups.open[groups.byte == _OBJECT]
-        if not key_before_is(self._index, objects, *_WRAPPERS).any():
+        objects = None if groups is None else groups.byte == _OBJECT
+        if objects is None or not objects.any() or not (objects & self._keys_at(2).are(*_WRAPPERS)).any():
             return results
         return self._count_lists(results, 3, SERIES_KEYS)
 
@@ -131,18 +128,17 @@ class _Count:
         empty = self.series[results] == 0
         self.points[results[empty]] = 0
         results, starts, ends = results[~empty], starts[~empty], ends[~empty]
-        groups = self._at(level - self._level + 2) if len(results) else None
+        below = level - self._level + 2
+        groups = self._at(below) if len(results) else None
         if groups is None:
             return
-        lists = np.flatnonzero(groups.byte == _ARRAY)
-        found = key_before_is(self._index, groups.open[lists], *_SAMPLE_LISTS)
-        single = key_before_is(self._index, groups.open[lists], *_SAMPLES)
-        counts = np.where(single, 1, groups.elements[lists])
-        found |= single
-        lists, counts = lists[found], counts[found]
+        arrays = groups.byte == _ARRAY
+        single = arrays & self._keys_at(below).are(*_SAMPLES)
+        lists = np.flatnonzero(single | (arrays & self._keys_at(below).are(*_SAMPLE_LISTS)))
         if not len(lists):
             self._count_frames(level, results, starts, ends)
             return
+        counts = np.where(single[lists], 1, groups.elements[lists])
         self._add(results, owners(groups.open[lists], starts, ends), counts)
 
     def _count_frames(self, level: int, results: Ints, starts: Ints, ends: Ints) -> None:
@@ -151,10 +147,8 @@ class _Count:
         data, values = self._at(below + 2), self._at(below + 3)
         if data is None or values is None or not len(values.open):
             return
-        frames = np.flatnonzero(data.byte == _OBJECT)
-        frames = frames[key_before_is(self._index, data.open[frames], b"data")]
-        lists = np.flatnonzero(values.byte == _ARRAY)
-        lists = lists[key_before_is(self._index, values.open[lists], b"values")]
+        frames = np.flatnonzero((data.byte == _OBJECT) & self._keys_at(below + 2).are(b"data"))
+        lists = np.flatnonzero((values.byte == _ARRAY) & self._keys_at(below + 3).are(b"values"))
         lists = lists[owners(values.open[lists], data.open[frames], data.close[frames]) >= 0]
         columns = self._at(below + 4) if len(lists) else None
         if columns is None or not len(columns.open):
@@ -179,5 +173,13 @@ class _Count:
             )
         return self._groups[below]
 
+    def _keys_at(self, below: int) -> KeysBefore:
+        """The keys of these containers."""
+        if below not in self._keys:
+            groups = self._at(below)
+            self._keys[below] = KeysBefore(self._index, _NONE if groups is None else groups.open)
+        return self._keys[below]
+
 
 _NO_BYTES = np.empty(0, np.uint8)
+_NONE: Ints = np.empty(0, np.int64)

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from spillcache.scan.bitmaps import Ints, Words
+from spillcache.scan.bitmaps import Ints
 from spillcache.scan.index import Index
 from spillcache.scan.tokens import Flags
 from spillcache.scan.words import MASKS, WORD, bytes_are, first_of, first_words, gather, words_at
@@ -15,60 +15,79 @@ from spillcache.scan.words import MASKS, WORD, bytes_are, first_of, first_words,
 LONGEST_KEY = 4096
 
 _COLON, _QUOTE, _BACKSLASH = 0x3A, 0x22, 0x5C
-#: Members held against all keys at once.
-_TOGETHER = 512
+_BYTE, _FIVE_BYTES = np.uint64(8), np.uint64(40)
 #: An odd number to mix bits with.
 _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 class Keys:
-    """The first eight bytes of members, to be held against one key after the other."""
+    """Members that may have one of some keys, to be held against one key after the other."""
 
-    def __init__(self, index: Index, start: Ints) -> None:
+    def __init__(self, index: Index, start: Ints, wanted: tuple[bytes, ...]) -> None:
+        words = words_at(index.text, start)
+        self._which = np.flatnonzero(_heads(wanted).take((words >> _BYTE).astype(np.uint16)))
+        self._words = words[self._which]
+        self._start = start[self._which]
         self._text = index.text
-        self._start = start
-        self._words = words_at(index.text, start)
 
-    def are(self, key: bytes) -> Flags:
-        """Which members have this key."""
+    def which_are(self, key: bytes) -> Ints:
+        """The numbers of the members that have this key, ascending."""
         quoted = b'"%b"' % key
         head = quoted[:WORD]
-        words = self._words if len(head) == WORD else self._words & MASKS[len(head)]
-        found: Flags = words == np.uint64(int.from_bytes(head, "little"))
-        if len(quoted) > WORD and found.any():
-            rest = np.flatnonzero(found)
-            found[rest] = bytes_are(self._text, self._start[rest], quoted)
-        return found
+        found = np.flatnonzero((self._words & MASKS[len(head)]) == np.uint64(int.from_bytes(head, "little")))
+        if len(quoted) > WORD and len(found):
+            found = found[bytes_are(self._text, self._start[found], quoted)]
+        return self._which[found]
 
 
-def key_before_is(index: Index, at: Ints, *keys: bytes) -> Flags:
-    """Which values that begin at `at` are members with one of these keys."""
-    colon = np.maximum(index.trim_blanks(at) - 1, 0)
-    keyed = np.flatnonzero(index.text.take(colon) == _COLON)
-    ends = index.trim_blanks(colon[keyed])
-    words = words_at(index.text, np.maximum(ends - WORD, 0))
-    if len(ends) and int(ends[0]) < WORD:  # right at the start of the text
-        words <<= (np.maximum(WORD - ends, 0) << 3).astype(np.uint64)
-    masks, wanted = _tails(keys)
-    answer = np.zeros(len(at), np.bool_)
-    for begin in range(0, len(ends), _TOGETHER):
-        part = slice(begin, begin + _TOGETHER)
-        are = (words[part, np.newaxis] & masks) == wanted
-        for one in np.flatnonzero(are.any(axis=0)).tolist():
-            if len(keys[one]) > WORD - 2:
-                rest = np.flatnonzero(are[:, one])
-                are[rest, one] = bytes_are(index.text, ends[part][rest] - len(keys[one]) - 2, b'"%b"' % keys[one])
-        answer[keyed[part]] = are.any(axis=1)
-    return answer
+class KeysBefore:
+    """The last eight bytes of the keys whose values begin at some places, to be held against keys."""
+
+    def __init__(self, index: Index, at: Ints) -> None:
+        colon = np.maximum(index.trim_blanks(at) - 1, 0)
+        self._keyed = np.flatnonzero(index.text.take(colon) == _COLON)
+        self._ends = index.trim_blanks(colon[self._keyed])
+        self._words = words_at(index.text, np.maximum(self._ends - WORD, 0))
+        if len(self._ends) and int(self._ends[0]) < WORD:  # right at the start of the text
+            self._words <<= (np.maximum(WORD - self._ends, 0) << 3).astype(np.uint64)
+        self._text = index.text
+        self._count = len(at)
+
+    def are(self, *wanted: bytes) -> Flags:
+        """Which places are those of values with one of these keys."""
+        likely = np.flatnonzero(_tails(wanted).take((self._words >> _FIVE_BYTES).astype(np.uint16)))
+        answer = np.zeros(self._count, np.bool_)
+        if not len(likely):
+            return answer
+        words, ends = self._words[likely], self._ends[likely]
+        found = np.zeros(len(likely), np.bool_)
+        for key in wanted:
+            quoted = b'"%b"' % key
+            word = int.from_bytes(quoted[-WORD:].rjust(WORD, b"\x00"), "little")
+            these = np.flatnonzero((words & ~MASKS[WORD - min(len(quoted), WORD)]) == np.uint64(word))
+            if len(quoted) > WORD and len(these):
+                these = these[bytes_are(self._text, ends[these] - len(quoted), quoted)]
+            found[these] = True
+        answer[self._keyed[likely[found]]] = True
+        return answer
 
 
 @cache
-def _tails(keys: tuple[bytes, ...]) -> tuple[Words, Words]:
-    """The last eight bytes of quoted keys: which of them count, and what they are."""
-    quoted = [b'"%b"' % key for key in keys]
-    masks = [~MASKS[WORD - min(len(key), WORD)] for key in quoted]
-    words = [int.from_bytes(key[-WORD:].rjust(WORD, b"\x00"), "little") for key in quoted]
-    return np.array(masks, np.uint64), np.array(words, np.uint64)
+def _heads(keys: tuple[bytes, ...]) -> Flags:
+    """By the two bytes after an opening quote, whether a key may be one of these."""
+    return _by_two_bytes([(b'"%b"' % key)[1:3] for key in keys])
+
+
+@cache
+def _tails(keys: tuple[bytes, ...]) -> Flags:
+    """By the two bytes before a closing quote, whether a key may be one of these."""
+    return _by_two_bytes([(b'"%b"' % key)[-3:-1] for key in keys])
+
+
+def _by_two_bytes(pairs: list[bytes]) -> Flags:
+    flags = np.zeros(1 << 16, np.bool_)
+    flags[[int.from_bytes(pair, "little") for pair in pairs]] = True
+    return flags
 
 
 def value_after_key(index: Index, key_end: Ints) -> Ints:

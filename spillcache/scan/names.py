@@ -17,6 +17,7 @@ from spillcache.scan.keys import Keys, value_after_key
 from spillcache.scan.spelling import LONGEST_HEAD
 from spillcache.scan.tokens import Flags
 
+_NAMING = NAME_KEYS + LABEL_KEYS
 _NESTED = (b"schema", b"metadata", b"structuredContent")
 #: Labels of more bytes are no name.
 _LONGEST_LABELS = 4096
@@ -42,10 +43,10 @@ def find_names(index: Index, values: Ints, ends: Ints, level: int, own: Fields |
 
 def _find_nested(index: Index, names: _Names, values: Ints, ends: Ints, level: int, own: Fields) -> None:
     parts = []
-    keys = Keys(index, own.start)
+    keys = Keys(index, own.start, _NESTED)
     for key in _NESTED:
-        found = keys.are(key)
-        if found.any():
+        found = keys.which_are(key)
+        if len(found):
             parts.append(value_after_key(index, own.start[found] + len(key) + 2))
     if not parts:
         return
@@ -71,9 +72,9 @@ class _Names:
         """Name results that have no name yet by members; `owner` says whose each container is, -1 nobody's."""
         best = np.full(len(self.end), -1, np.int64)
         value_at = np.zeros(len(self.end), np.int64)
-        keys = Keys(self._index, fields.start)
-        for key in reversed(NAME_KEYS + LABEL_KEYS):
-            found = np.flatnonzero(keys.are(key))[::-1]  # of two with one key the first counts
+        keys = Keys(self._index, fields.start, _NAMING)
+        for key in reversed(_NAMING):
+            found = keys.which_are(key)[::-1]  # of two with one key the first counts
             if not len(found):
                 continue
             whose = owner.take(fields.group.take(found))
