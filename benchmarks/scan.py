@@ -63,6 +63,7 @@ def corpora(size: int) -> Iterator[tuple[str, bytes]]:
     yield "strings with escapes", _list_of(log, size)
     small = [{"id": n, "ok": n % 3 == 0, "tag": f"t{n % 17}"} for n in range(size // 36)]
     yield "small objects, a list", orjson.dumps(small)
+    yield "a map of results", orjson.dumps({f"result {n}": {"cpu": n, "v": [1, 2]} for n in range(size // 38)})
     yield (
         "pretty-printed",
         json.dumps([{"id": n, "v": [n, n + 1], "m": {"k": "x" * 9}} for n in range(size // 130)], indent=2).encode(),

@@ -111,10 +111,11 @@ def _end_of_tail(index: Index, start: int, level: int) -> int | None:
 def members(index: Index, container: Container, most: int) -> list[Member]:
     """The first members of an object that have a key."""
     found: list[Member] = []
+    text = index.text.data
     for start, end in zip(container.starts[:most].tolist(), container.ends[:most].tolist(), strict=True):
-        match = _KEY.match(index.raw(start, min(end, start + LONGEST_KEY)))
+        match = _KEY.match(text, start, min(end, start + LONGEST_KEY))
         if match is not None:
-            found.append(Member(match[1][1:-1], start, start + match.end(), end))
+            found.append(Member(bytes(match[1][1:-1]), start, match.end(), end))
     return found
 
 

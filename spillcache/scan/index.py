@@ -25,7 +25,7 @@ _BLANK = np.zeros(256, np.bool_)
 _BLANK[[0x20, 0x09, 0x0A, 0x0D]] = True
 _SPACE = 0x20
 #: Words of blanks passed over by all places at once, before those that are left are done one by one.
-_WORDS_TOGETHER = 8
+_WORDS_TOGETHER = 64
 
 
 class Found(NamedTuple):

@@ -113,7 +113,8 @@ def _results(index: Index, listing: Listing) -> tuple[ResultTable, int]:
         counts.points,
         counts.approximate,
     )
-    return results, _duplicates(index, listing, own)
+    repeated = repeats(names, np.zeros_like(listing.starts)) if naming == "keys" else 0
+    return results, repeated + _repeats_within(index, own)
 
 
 def _names(index: Index, listing: Listing, own: Fields | None) -> tuple[Naming, Texts]:
@@ -135,16 +136,14 @@ def _types(index: Index, listing: Listing) -> Bytes:
     return types
 
 
-def _duplicates(index: Index, listing: Listing, own: Fields | None) -> int:
-    repeated = 0
-    if listing.key_ends is not None:
-        repeated = repeats(index, np.zeros_like(listing.starts), listing.starts, listing.key_ends)
+def _repeats_within(index: Index, own: Fields | None) -> int:
+    """Keys that repeat within results, if these have few members together."""
     if own is None or len(own.start) > _MOST_MEMBERS:
-        return repeated
+        return 0
     start, container = own.start, own.opens.take(own.group)
     end = key_ends(index, start)
     keyed = (end > 0) & (index.text.take(container) == _OBJECT)
-    return repeated + repeats(index, container[keyed], start[keyed], end[keyed])
+    return repeats(gather(index.text, start[keyed], end[keyed]), container[keyed])
 
 
 _NONE: Ints = np.empty(0, np.int64)

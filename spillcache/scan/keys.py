@@ -9,7 +9,7 @@ import numpy as np
 from spillcache.scan.bitmaps import Ints
 from spillcache.scan.index import Index
 from spillcache.scan.tokens import Flags
-from spillcache.scan.words import MASKS, WORD, bytes_are, first_of, first_words, gather, words_at
+from spillcache.scan.words import MASKS, WORD, Texts, bytes_are, first_of, first_words, words_at
 
 #: A key that is longer, in bytes and with its quotes, is not read.
 LONGEST_KEY = 4096
@@ -21,7 +21,7 @@ _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 class Keys:
-    """Members that may have one of some keys, to be held against one key after the other."""
+    """Members that may have one of some keys, none of them empty, to be held against one key after the other."""
 
     def __init__(self, index: Index, start: Ints, wanted: tuple[bytes, ...]) -> None:
         words = words_at(index.text, start)
@@ -54,7 +54,7 @@ class KeysBefore:
         self._count = len(at)
 
     def are(self, *wanted: bytes) -> Flags:
-        """Which places are those of values with one of these keys."""
+        """Which places are those of values with one of these keys, none of them empty."""
         likely = np.flatnonzero(_tails(wanted).take((self._words >> _FIVE_BYTES).astype(np.uint16)))
         answer = np.zeros(self._count, np.bool_)
         if not len(likely):
@@ -116,9 +116,8 @@ def key_ends(index: Index, start: Ints) -> Ints:
     return ends
 
 
-def repeats(index: Index, container: Ints, start: Ints, end: Ints) -> int:
+def repeats(keys: Texts, container: Ints) -> int:
     """How many of these keys stand in their container a second time, or more often."""
-    keys = gather(index.text, start, end)
     words = keys.words.copy()
     first, count = first_words(keys.length)
     # keys are told apart by a sum over their words, each mixed with its place; equal sums are looked at closely
@@ -128,10 +127,10 @@ def repeats(index: Index, container: Ints, start: Ints, end: Ints) -> int:
     words ^= words >> np.uint64(32)
     words *= (place.astype(np.uint64) << np.uint64(1)) + _MIX
     sums = np.add.reduceat(words, first) + container.astype(np.uint64) * _MIX if len(first) else words
-    order = np.argsort(sums)
-    ordered = sums[order]
-    same = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if not len(same):
+    ordered = np.sort(sums)  # a fifth of the time that `argsort` takes
+    if not (ordered[1:] == ordered[:-1]).any():
         return 0
+    order = np.argsort(sums)
+    same = np.flatnonzero(np.diff(sums[order]) == 0)
     alike = [(int(container[one]), keys.piece(one)) for one in order[np.union1d(same, same + 1)].tolist()]
     return len(alike) - len(set(alike))

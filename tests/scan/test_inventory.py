@@ -161,6 +161,17 @@ def test_keys_are_paths_and_repeated_keys_are_counted() -> None:
 def test_repeated_keys_within_results_are_counted() -> None:
     """The results' own members count too."""
     assert inventory(b'[{"name":"a","name":"b"},{"id":1,"x":{"y":1,"y":2}}]').duplicate_keys == 1
+    assert inventory(b'[{"a:1":1,"a:2":2},{"id":1}]').duplicate_keys == 0
+
+
+def test_keys_of_a_large_map_are_found_and_repeats_counted() -> None:
+    """Thousands of members, with escapes in their keys, blanks around colons, and one key that comes twice."""
+    keys = [f'a "{number}" \\ é' for number in range(3000)]
+    members = [f"{json.dumps(key, ensure_ascii=False)}  : [{{}}]" for key in (*keys, keys[7])]
+    found = inventory(("{" + ",\n ".join(members) + "}").encode())
+    assert names(found) == [*keys, keys[7]]
+    assert found.results[7].path == f"$[{json.dumps(keys[7], ensure_ascii=False)}]"
+    assert found.duplicate_keys == 1
 
 
 @pytest.mark.parametrize(
@@ -183,7 +194,7 @@ def test_null_is_not_empty(payload: bytes, type_: str | None, series_: int | Non
 @pytest.mark.parametrize("payload", [b"[]", b'{"data":{"result":[]}}', b'{"results":[],"stats":{"a":{},"b":{}}}'])
 def test_an_empty_list_has_a_total_of_zero(payload: bytes) -> None:
     """Nothing was found, and that is known."""
-    assert (inventory(payload).results_total, inventory(payload).results) == (0, ())
+    assert (inventory(payload).results_total, list(inventory(payload).results)) == (0, [])
 
 
 @pytest.mark.parametrize("payload", [b"", b"a log line", b'{"status":"error","error":"bad"}', b"\xff\xfe"])
