@@ -23,7 +23,10 @@ Operation = Callable[[], T]
 
 
 class Gate:
-    """For threads. The deadline bounds the wait; what the operation may take is bounded by the client's socket timeout."""
+    """For threads: the deadline bounds the wait for a place.
+
+    What the operation itself may take, only the client's socket timeout bounds, each wait on the socket anew.
+    """
 
     def __init__(self, places: int) -> None:
         self._free = places

@@ -25,10 +25,10 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from spillcache.errors import ServerUnsupported, StoreUnavailable
 from spillcache.embedded import socketfile
 from spillcache.embedded.lifeline import TiedProcess
 from spillcache.embedded.socketfile import Answer
+from spillcache.errors import ServerUnsupported, StoreUnavailable
 
 DEFAULT_MAXMEMORY_BYTES = 512 * 1024 * 1024
 

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from spillcache.errors import ServerUnsupported, StoreUnavailable
-from spillcache.embedded import server as embedded, socketfile
-from spillcache.embedded.server import EmbeddedServer, start_shared, state_directory, stop_shared
+from spillcache.embedded import server as embedded
+from spillcache.embedded import socketfile
 from spillcache.embedded.lifeline import TiedProcess
+from spillcache.embedded.server import EmbeddedServer, start_shared, state_directory, stop_shared
 from spillcache.embedded.socketfile import Answer
+from spillcache.errors import ServerUnsupported, StoreUnavailable
 from tests.servers.requirements import requires
 from tests.servers.waiting import until
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from spillcache.errors import ServerUnsupported
 from spillcache.embedded.server import find_server_binary
+from spillcache.errors import ServerUnsupported
 
 _DOCKER_ANSWERS_WITHIN_S = 2.0
 

@@ -150,5 +150,5 @@ def _ask(node: ServerProcess, command: str, *arguments: str | int) -> object:
     with node.client() as client:
         # The answers as the server gave them; the client would make structures of its own of some.
         client.response_callbacks.clear()
-        answer: object = client.execute_command(command, *arguments)  # type: ignore[no-untyped-call]
+        answer: object = client.execute_command(command, *arguments)
     return answer
