@@ -60,11 +60,11 @@ def _walk_all(cache: SpillCache, corpus: str, sample: bool, payload: bytes) -> I
     text = payload.decode()
     for (name, wire), budget in product(WIRES.items(), BUDGETS):
         pages = sum(1 for _ in cache.walk(spill_id, budget=budget, wire=wire))
-        yield Walk(corpus, sample, name, budget, pages, _fewest(text, budget, wire))
+        yield Walk(corpus, sample, name, budget, pages, fewest(text, budget, wire))
     cache.delete(spill_id)
 
 
-def _fewest(text: str, budget: int, wire: Wire) -> int:
+def fewest(text: str, budget: int, wire: Wire) -> int:
     """Pages if each were full to the last byte: no page may be fuller, so no walk can be shorter."""
     return -(-wire.cost(text) // room_for_chunk(budget, wire))
 
