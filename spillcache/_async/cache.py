@@ -300,7 +300,7 @@ class SpillCache:
     ) -> Envelope:
         await self._check()
         async with self.writer(tool=tool, tenant=tenant, budget=budget, wire=wire) as writer:
-            while block := await compute(BATCH_BYTES, file.read, BATCH_BYTES):
+            while block := await compute(BATCH_BYTES, _read, file):
                 await writer.write(block)
             return await writer.finish()
 
@@ -362,3 +362,14 @@ def _open(path: Path) -> io.BufferedReader:
         return path.open("rb")
     except OSError as error:
         raise ArgumentsInvalid(f"the file cannot be read ({type(error).__name__})") from None
+
+
+def _read(file: io.RawIOBase | io.BufferedIOBase) -> bytes:
+    """The next bytes of a file; none at its end, and only there."""
+    try:
+        block = file.read(BATCH_BYTES)
+    except OSError as error:
+        raise ArgumentsInvalid(f"the file cannot be read ({type(error).__name__})") from None
+    if block is None:  # not blocking, and nothing has come yet: taken for the end, a part would be stored as the whole
+        raise ArgumentsInvalid("the file is in non-blocking mode, where its end cannot be told from a pause")
+    return block

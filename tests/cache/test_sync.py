@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import inspect
 import io
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,9 @@ import pytest
 
 import spillcache
 from spillcache import sync
-from spillcache.errors import SpillError
+from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.ids import new_id
-from tests.servers.caches import KEYRING, cache_on, metrics, noise, sync_cache_on
+from tests.servers.caches import KEYRING, cache_on, keys, metrics, noise, sync_cache_on
 
 Call = Callable[..., Any]
 
@@ -116,6 +118,40 @@ def test_files_and_paths_are_taken(either: Either, tmp_path: Path) -> None:
     with pytest.raises(SpillError) as raised:
         either.put(tmp_path / "not there")
     assert raised.value.code == "arguments_invalid"
+
+
+@pytest.mark.parametrize("buffering", [0, -1], ids=["raw", "buffered"])
+def test_a_pause_of_a_non_blocking_pipe_is_not_taken_for_its_end(
+    either: Either, redis_url: str, buffering: int
+) -> None:
+    """There `read` gives None where nothing has come yet: a part would be stored as if it were the whole."""
+    receiving, sending = os.pipe()
+    os.set_blocking(receiving, False)
+    os.write(sending, b"the beginning")
+    with os.fdopen(receiving, "rb", buffering=buffering) as file, pytest.raises(ArgumentsInvalid, match="non-blocking"):
+        either.put(file)
+    os.close(sending)
+    assert keys(redis_url) == []
+
+
+def test_a_file_that_fails_while_it_is_read_is_a_typed_error(either: Either, redis_url: str) -> None:
+    """And what was stored of it is removed."""
+
+    class Failing(io.RawIOBase):
+        """A megabyte, then a bad sector."""
+
+        sound = True
+
+        def read(self, size: int = -1, /) -> bytes:
+            """Raise from the second call on."""
+            if self.sound:
+                self.sound = False
+                return b"x" * size
+            raise OSError(errno.EIO, "secret")
+
+    with pytest.raises(ArgumentsInvalid, match=r"cannot be read \(OSError\)"):
+        either.put(Failing())
+    assert keys(redis_url) == []
 
 
 def test_offer_is_the_same(either: Either) -> None:
