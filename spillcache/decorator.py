@@ -79,21 +79,29 @@ def _sendable(offered: Any) -> Any:
 
 
 def _honest(wrapper: Callable[P, Any], function: Callable[..., Any], budget: int | None) -> Callable[P, Any]:
-    """Say what the wrapper returns, and drop `__wrapped__`, through which frameworks would find the old annotation."""
-    returns = _returns(function)
+    """Say what the wrapper returns, and drop `__wrapped__`, through which frameworks would find the old annotation.
+
+    With it they lose the way to the module in which annotations are to be understood, so these are resolved here.
+    """
+    hints = _hints(function)
+    returns = _or_envelope(hints.get("return", Any))
     signature = inspect.signature(function)
+    parameters = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in signature.parameters.values()]
     described: Any = wrapper
-    described.__signature__ = signature.replace(return_annotation=returns)
-    described.__annotations__ = {**function.__annotations__, "return": returns}
+    described.__signature__ = signature.replace(parameters=parameters, return_annotation=returns)
+    described.__annotations__ = {**function.__annotations__, **hints, "return": returns}
     note = _NOTE.format(budget=f"{budget} bytes" if budget else "the budget")
     described.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{note}" if function.__doc__ else note
     del described.__wrapped__
     return wrapper
 
 
-def _returns(function: Callable[..., Any]) -> Any:
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
-        hint = typing.get_type_hints(function).get("return", Any)
-    except (NameError, TypeError):  # an annotation that only a type checker can resolve
-        return Any
+        return typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError):  # annotations that only a type checker can resolve
+        return {}
+
+
+def _or_envelope(hint: Any) -> Any:
     return Any if hint is Any else typing.Union[hint, dict[str, Any]]  # noqa: UP007 - built at run time
