@@ -71,8 +71,9 @@ def escapes(backslash: Words, carry: int) -> tuple[Words, Words, int]:
     carried = np.empty_like(out)
     carried[0] = carry
     carried[1:] = out[:-1]
-    if carried.any():
-        begins = _begins_escape(backslash, carried)
+    given = np.flatnonzero(carried != 0)
+    if len(given):
+        begins[given] = _begins_escape(backslash[given], carried[given])
     return begins, (begins << _ONE) | carried, int(begins[-1] >> _TOP)
 
 
