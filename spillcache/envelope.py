@@ -17,6 +17,7 @@ from spillcache.errors import BudgetTooSmall, SpillError
 from spillcache.inventory import Summary
 from spillcache.page import reserve
 from spillcache.scan import Kind
+from spillcache.shown import shown_text
 from spillcache.wire import Wire
 
 Completeness = Literal["truncated", "failed"]
@@ -31,7 +32,8 @@ class Envelope:
     """What the agent gets in place of the payload.
 
     `completeness` is "truncated" when the payload is stored and can be walked, "failed" when nothing was stored: then
-    there is a `code` and no `spill_id`. `pages` and `tokens_estimate` are estimates for the whole walk.
+    there is a `code` and no `spill_id`. `pages` and `tokens_estimate` are estimates for the whole walk. The previews
+    are the payload's ends without what `shown_text` takes away; of binary data they are base64.
     """
 
     completeness: Completeness
@@ -189,14 +191,15 @@ def _with_preview(envelope: Envelope, ends: Ends, budget: int, wire: Wire) -> En
 def _head(ends: Ends, room: int, wire: Wire) -> str:
     if ends.kind == "bytes":
         return base64.b64encode(ends.head[: min(ends.head_bytes, _base64_bytes(room, wire))]).decode()
-    return ends.head[: prefix_within(ends.head, room, wire, ends.head_bytes)].decode()
+    return shown_text(ends.head[: prefix_within(ends.head, room, wire, ends.head_bytes)].decode())
 
 
 def _tail(ends: Ends, room: int, wire: Wire) -> str:
     if ends.kind == "bytes":
         most = _base64_bytes(room, wire)
         return base64.b64encode(ends.tail[max(0, len(ends.tail) - most) :]).decode()
-    text = ends.tail.decode("utf-8", "ignore")  # the first bytes may belong to a code point that began before
+    # The first bytes may belong to a code point that began before.
+    text = shown_text(ends.tail.decode("utf-8", "ignore"))
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2

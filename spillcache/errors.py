@@ -39,7 +39,7 @@ Messages never hold payload bytes, keys, cursors or full spill ids: they end up 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 _RERUN = "Run the original tool again; this is not empty data."
 _RESTART = (
@@ -67,7 +67,7 @@ class SpillError(Exception):
         self.message = message
         self.next_step = next_step if next_step is not None else self.default_next_step
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """The answer every face gives: `status`, `code`, `message`, `next_step`, in that order."""
         return {"status": "FAILED", "code": self.code, "message": self.message, "next_step": self.next_step}
 
@@ -174,7 +174,10 @@ class RequestError(SpillError):
 
 
 class ResultNotFound(RequestError):
-    """No result of that name or index. `nearest` holds up to five similar names."""
+    """No result of that name or index. `nearest` holds up to five similar names.
+
+    They are the payload's words: in the answer they have a field of their own, and are not in the exception's text.
+    """
 
     code = "result_not_found"
     http_status = 404
@@ -186,6 +189,14 @@ class ResultNotFound(RequestError):
     def __init__(self, message: str, *, nearest: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.nearest = tuple(nearest)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer, with `nearest` before the next step where there are such names."""
+        answer = super().as_dict()
+        if self.nearest:
+            next_step = answer.pop("next_step")
+            answer |= {"nearest": list(self.nearest), "next_step": next_step}
+        return answer
 
 
 class ResultAmbiguous(RequestError):

@@ -1,14 +1,11 @@
 """The inventory as it is stored, summed up and searched. What finds the results in a payload is `scan`.
 
-Names come from payloads, so from strangers: what is shown of them is bounded and free of control characters. A name is
-found by what was shown, so a reader can pass it back as it saw it.
+A name is found by what was shown of it (see `shown`), so a reader can pass it back as it saw it.
 """
 
 from __future__ import annotations
 
 import difflib
-import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,20 +15,11 @@ import zstandard
 from spillcache.digest import seal, unseal
 from spillcache.errors import ResultAmbiguous, ResultNotFound, SpillCorrupt
 from spillcache.scan import Inventory, ResultTable, pack_results, unpack_results
+from spillcache.shown import shown_name
 
 FIELD = "inv"
 SUMMARY_FIELD = "meta"
-MAX_NAME_CHARACTERS = 80
-NAMELESS = "(unnamed)"
 MAX_SUMMARY_NAMES = 64
-
-#: White space, controls, and all that is not seen or turns the direction of what is: Unicode's categories Cc, Cf, Zl,
-#: Zp (but for signs that show), variation selectors and fillers. Tags (U+E0000) can hide whole sentences from people.
-_UNSHOWABLE = re.compile(
-    r"[\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
-)
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +66,6 @@ def summarise(inventory: Inventory) -> Summary:
     return Summary(inventory.results_total, names, inventory.partial, inventory.strict, inventory.duplicate_keys)
 
 
-def shown_name(name: str) -> str:
-    """A name fit to be shown: one line, 1 to 80 characters, no control or direction characters."""
-    clean = _UNSHOWABLE.sub(" ", unicodedata.normalize("NFC", _LONE_SURROGATE.sub("\ufffd", name))).strip()
-    if len(clean) > MAX_NAME_CHARACTERS:
-        return clean[: MAX_NAME_CHARACTERS - 1].rstrip() + "…"
-    return clean or NAMELESS
-
-
 def find_result(inventory: Inventory, wanted: str | int) -> int:
     """The place (from 0) of the result that a reader named, or numbered from 1.
 
@@ -130,11 +110,11 @@ def _ambiguous(matches: list[int]) -> ResultAmbiguous:
 
 
 def _unknown_name(inventory: Inventory, wanted: str) -> ResultNotFound:
-    names = list(map(shown_name, inventory.results.names()))
+    results = inventory.results
     # Comparing takes 0.1 ms a name; beyond the first ones the inventory is the better help.
-    nearest = difflib.get_close_matches(shown_name(wanted), names[:500], n=5, cutoff=0.3)
-    hint = "; nearest: " + ", ".join(f'"{name}"' for name in nearest) if nearest else ""
-    return ResultNotFound(f"no result of that name among {len(names)}{_how_far(inventory)}{hint}", nearest=nearest)
+    names = map(shown_name, results[:500].names())
+    nearest = difflib.get_close_matches(shown_name(wanted), list(names), n=5, cutoff=0.3)
+    return ResultNotFound(f"no result of that name among {len(results)}{_how_far(inventory)}", nearest=nearest)
 
 
 def encode_contents(contents: Contents, spill_id: str) -> bytes:

@@ -9,8 +9,9 @@ from typing import Any
 from spillcache.cursor import MAX_CHARACTERS
 from spillcache.envelope import estimate_pages
 from spillcache.errors import BudgetTooSmall
-from spillcache.inventory import Contents, shown_name
+from spillcache.inventory import Contents
 from spillcache.scan import Inventory, Kind, Result
+from spillcache.shown import shown_name
 from spillcache.wire import Wire
 
 _NOTE = "A table of contents, not the data: read a result's values before judging it."

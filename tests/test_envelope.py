@@ -14,6 +14,7 @@ from spillcache.errors import BudgetTooSmall, PayloadTooLarge, StoreFull
 from spillcache.inventory import summarise
 from spillcache.page import reserve
 from spillcache.scan import scan
+from spillcache.shown import shown_text
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.memory import SPILL_ID, spill
 from tests.strategies import payloads, texts, wires
@@ -55,7 +56,7 @@ def ends_as_shown(envelope: Envelope) -> tuple[bytes, bytes]:
 
 @given(payloads, wires, st.integers(0, 4_000), st.integers(0, 2_000), st.integers(0, 600))
 def test_an_envelope_fits_and_shows_both_ends(payload: bytes, wire: Wire, more: int, head: int, tail: int) -> None:
-    """For every payload, wire and budget: within it, the previews are the payload's first and last bytes, apart."""
+    """For every payload, wire and budget: within it, the previews are what is shown of its two ends, apart."""
     budget = 1_900 + more
     for envelope in (envelope_of(payload, budget, wire, head, tail), failure_of(payload, budget, wire)):
         answer = envelope.as_dict()
@@ -63,8 +64,9 @@ def test_an_envelope_fits_and_shows_both_ends(payload: bytes, wire: Wire, more: 
         assert None not in answer.values()
         assert "" not in answer.values()
         first, last = ends_as_shown(envelope)
-        assert payload.startswith(first)
-        assert payload.endswith(last)
+        shown = payload if envelope.kind == "bytes" else shown_text(payload.decode()).encode()
+        assert shown.startswith(first)
+        assert shown.endswith(last)
         assert len(first) + len(last) <= len(payload)
         assert answer["size_bytes"] == len(payload)
 
@@ -72,8 +74,18 @@ def test_an_envelope_fits_and_shows_both_ends(payload: bytes, wire: Wire, more: 
 @given(texts, st.integers(0, 300))
 def test_a_preview_ends_at_a_safe_edge(payload: bytes, head: int) -> None:
     """The head never shows half of an escape or of a pair."""
+    payload = shown_text(payload.decode()).encode()
     preview = envelope_of(payload, 7_500, head=head, tail=0).preview.encode()
     assert len(preview) not in inside(payload) or len(preview) == len(payload)
+
+
+def test_a_preview_shows_no_control_characters() -> None:
+    """What a stranger wrote colours no terminal and hides no sentence; it is in the payload all the same."""
+    payload = ("\x1b[31mred\x07\n\u202e\U000e0041plain\t" * 900).encode()
+    for envelope in (envelope_of(payload, 7_500), failure_of(payload, 7_500)):
+        assert envelope.preview.startswith("[31mred\nplain\t[31mred\n")
+        assert envelope.preview_tail.endswith("[31mred\nplain\t")
+        assert not {"\x1b", "\x07", "\u202e", "\U000e0041"} & {*envelope.preview, *envelope.preview_tail}
 
 
 BATCH = json.dumps({"results": [{"name": f"query {n}", "values": [[n, "1"]] * 400} for n in range(12)]}).encode()

@@ -53,7 +53,8 @@ def test_codes_are_unique_and_each_class_has_its_own() -> None:
 def test_an_error_answers_in_the_contract_s_order(kind: type[SpillError]) -> None:
     """`status` FAILED, `code`, `message` and a `next_step` that says something, in this order."""
     answer = made(kind).as_dict()
-    assert list(answer) == ["status", "code", "message", "next_step"]
+    nearest = ["nearest"] if kind is ResultNotFound else []
+    assert list(answer) == ["status", "code", "message", *nearest, "next_step"]
     assert answer["status"] == "FAILED"
     assert answer["code"] == kind.code
     assert len(answer["next_step"]) > 10
@@ -84,5 +85,8 @@ def test_the_docstring_draws_the_tree_that_exists() -> None:
 def test_what_an_error_carries_is_there_for_programs() -> None:
     """The smallest budget, the nearest names and the numbers to choose from are attributes."""
     assert BudgetTooSmall("m", minimum=400).minimum == 400
-    assert ResultNotFound("m", nearest=["a", "b"]).nearest == ("a", "b")
+    missing = ResultNotFound("m", nearest=["a", "b"])
+    assert missing.nearest == ("a", "b")
+    assert missing.as_dict()["nearest"] == ["a", "b"]
+    assert "nearest" not in ResultNotFound("m").as_dict()
     assert ResultAmbiguous("m", indices=[2, 5], next_step="n").indices == (2, 5)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor
 from spillcache.errors import BudgetTooSmall
-from spillcache.inventory import Contents, shown_name
+from spillcache.inventory import Contents
 from spillcache.listing import Listing, list_results
 from spillcache.scan import Kind as PayloadKind
 from spillcache.scan import scan
+from spillcache.shown import shown_name
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.memory import KEYRING, SPILL_ID, TENANT
 from tests.strategies import payloads, wires

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from spillcache.cli import exits
-from spillcache.errors import SpillError
+from spillcache.errors import ResultNotFound, SpillError
 
 _PIPED_WIDTH = 160  # what is piped has no width of its own; rich would fold it at 80
 
@@ -62,6 +62,8 @@ def print_error(error: SpillError, *, as_json: bool) -> None:
         return
     aside = console(aside=True)
     say(aside, f"[bold red]FAILED[/] [bold]{error.code}[/]: {escape(visible(error.message))}")
+    if isinstance(error, ResultNotFound) and error.nearest:
+        say(aside, f"[dim]Nearest:[/] {escape(visible(', '.join(error.nearest)))}")
     say(aside, f"[dim]Next:[/] {escape(error.next_step)}")
 
 

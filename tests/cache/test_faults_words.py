@@ -162,6 +162,15 @@ async def test_wrong_arguments_make_errors_that_tell_nothing(redis_url: str) -> 
             assert_discreet(words_of(error), spill_id, cursor, wrong_cursor)
 
 
+async def test_the_nearest_names_are_in_the_answer_and_not_in_the_exceptions_text(redis_url: str) -> None:
+    """They are the payload's: the agent is to choose from them, a log is not to show them."""
+    async with cache_on(redis_url) as cache:
+        spill_id = (await cache.put(PAYLOAD)).spill_id
+        (error,) = await errors_of(lambda: cache.page(spill_id, result="CONFIDENTIALpayload"))
+    assert SECRET.decode() in error.as_dict()["nearest"][0]
+    assert_discreet(str(error) + repr(error) + repr(error.args) + error.message + error.next_step, spill_id)
+
+
 async def test_reprs_of_caches_writers_and_rings_tell_nothing(redis_url: str) -> None:
     """They end up in logs and tracebacks."""
     async with SpillCache.from_url(redis_url, keyring=KEYRING, tenant=TENANT) as cache:
