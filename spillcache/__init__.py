@@ -9,7 +9,8 @@ async with SpillCache.from_url("redis://localhost", keyring=Keyring.from_file("k
         ...
 ```
 
-`spillcache.sync` has the same names for programs without asyncio. Everything else in the package is internal.
+`spillcache.sync` has the same names for programs without asyncio, and `spillcache.errors` has the errors below
+`SpillError`. Everything else in the package is internal.
 """
 
 from __future__ import annotations

@@ -43,7 +43,10 @@ class Keyring:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Keyring:
-        """Read a ring from a JSON file. It is read again when a cursor bears a key tag that the ring does not know."""
+        """Read a ring from a JSON file, which it then follows: see `refresh` and `verifying_keys`.
+
+        Raises `KeyringInvalid`; later, a file that has become unreadable leaves the ring as it was.
+        """
         file = Path(path)
 
         def read() -> tuple[Mapping[str, bytes], str]:
@@ -58,13 +61,13 @@ class Keyring:
 
     @classmethod
     def from_json(cls, text: str) -> Keyring:
-        """Read a ring from the same JSON as text, for instance out of an environment variable."""
+        """Read a ring from the same JSON as text, such as an environment variable's. Raises `KeyringInvalid`."""
         keys, sign = parse_ring(text)
         return cls(keys, sign=sign)
 
     @classmethod
     def from_secret(cls, secret: bytes, *, kid: str = "default") -> Keyring:
-        """A ring of one key, for tests and for programs that manage their secret themselves."""
+        """A ring of one key, for tests and programs that manage their secret themselves. Raises `KeyringInvalid`."""
         return cls({kid: secret}, sign=kid)
 
     @property

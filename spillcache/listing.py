@@ -15,6 +15,7 @@ from spillcache.shown import shown_name
 from spillcache.wire import Wire
 
 _NOTE = "A table of contents, not the data: read a result's values before judging it."
+_NOTHING_NAMED = "No named results were found, which says nothing of the data: read it page by page."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Entries of an inventory, all of them or a page. `inventory_status` is COMPLETE when no entry follows.
+    """Entries of an inventory, all of them or a page.
 
     `results` is how many there are, None where that is not known. `partial` says what the scan could not see.
     """
@@ -68,12 +69,14 @@ class Listing:
 
     @property
     def inventory_status(self) -> str:
-        """Whether the list goes on, or is itself known not to name everything."""
+        """COMPLETE when no entry follows and the scan saw everything; it speaks of the list, never of the data."""
         return "PARTIAL" if self.next_cursor is not None or self.partial else "COMPLETE"
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as it is sent. `status` speaks of the data, of which this shows nothing."""
-        answer: dict[str, Any] = {"note": _NOTE, "kind": self.kind, "size_bytes": self.size}
+        nothing_named = self.results is None and not self.entries
+        answer: dict[str, Any] = {"note": _NOTHING_NAMED if nothing_named else _NOTE}
+        answer |= {"kind": self.kind, "size_bytes": self.size}
         if self.results is not None:
             answer["results"] = self.results
         answer["path"] = self.path

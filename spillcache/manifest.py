@@ -1,6 +1,7 @@
 """The manifest: all that a reader must know of a spill, a copy of it in every segment.
 
-It comes back with each page's chunks in the same HMGET, so it is small and packed: 92 bytes and the names.
+It comes back with each page's chunks in the same HMGET, so it is small and packed: 99 bytes with its seal, and
+the tool's name.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ bytes 19-23  size in bytes
 bytes 24-55  SHA-256 of the payload
 bytes 56-71  tenant digest
 bytes 72-75  walk number
-bytes 76-79  time: the walk's last lease renewal, seconds since 2026-01-01 UTC
+bytes 76-79  time: the walk's last lease renewal, seconds since 2026-01-01 UTC; 0 when none succeeded
 last 16      HMAC-SHA-256, cut to 128 bits
 ```
 """
@@ -40,7 +40,12 @@ _MAC_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a receipt claims. `time` is in Unix seconds and lies at most a quarter of the TTL before the last page."""
+    """What a receipt claims. `time`, in Unix seconds, is when the walk last renewed the spill's lease.
+
+    That is at most a quarter of the TTL before the last page, unless Redis refused to renew or the spill was too old
+    for it; a walk of which no renewal succeeded has 2026-01-01. The last page's own time would differ each time that
+    page is read again.
+    """
 
     spill_id: str
     size: int

@@ -139,6 +139,18 @@ def test_a_budget_too_small_names_the_smallest_that_works(payload: bytes, wire: 
         listed(payload, minimum - 1, wire=wire)
 
 
+@pytest.mark.parametrize("payload", [b"a line\n" * 900, b"\xff" * 900, b"a,b\n1,2\n" * 900, b"[" * 900])
+def test_a_payload_without_named_results_does_not_look_empty(payload: bytes) -> None:
+    """A list without entries says that this is no judgement of the data; an empty result list counts to zero."""
+    answer = listed(payload, 4_000).as_dict()
+    assert answer["entries"] == []
+    assert "says nothing of the data" in answer["note"]
+    assert "results" not in answer
+    empty = listed(b'{"results":[]}', 4_000).as_dict()
+    assert empty["results"] == 0
+    assert "not the data" in empty["note"]
+
+
 def test_a_partial_inventory_is_never_complete() -> None:
     """Where the scan could not see everything, the list is PARTIAL to its end."""
     assert listed(b'{"results":[{"name":"a"},{"name":"b"},{"na', None).inventory_status == "PARTIAL"

@@ -162,7 +162,7 @@ class SpillCache:
         """The result itself when it fits the budget, else an envelope: the one call for the end of a tool.
 
         Does not raise because of the store or the size: the envelope then says `completeness: failed` and holds the
-        largest preview that fits.
+        largest preview that fits. Raises `ArgumentsInvalid` for what JSON cannot hold, and `BudgetTooSmall`.
         """
         terms = self._with(budget, wire)
         payload = to_bytes(result)

@@ -1,8 +1,8 @@
 """Rotation of keys in its order: add everywhere, promote, wait the maximum age of a spill, remove.
 
 A key that signs before every replica knows it would make cursors that some replicas reject; a key that is removed while
-spills of its time can still be read would do the same. So each step refuses to come too early, as far as a ring's file
-can tell.
+spills of its time can still be read would do the same. The removal refuses to come too early, as far as a ring's file
+can tell; whether every replica has the added key, no file can.
 """
 
 from __future__ import annotations
