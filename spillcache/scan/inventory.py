@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,18 +82,33 @@ def _of_document(index: Index, ending: Ending) -> tuple[Listing | None, list[str
 
 def _of_lines(index: Index, *, whole: bool) -> Listing:
     """Each line that is not blank is a result; its number counts blank ones too."""
-    parts = [part.at[part.byte == LINE_END] for part in index.level(0, index.end, 0)]
-    line_ends = np.concatenate(parts or [_NONE])
+    begin = lines = total = 0
+    starts: list[Ints] = []
+    ends: list[Ints] = []
+    numbers: list[Ints] = []
+    for line_ends in _line_ends(index, whole=whole):
+        start = index.skip_blanks(np.append(begin, line_ends[:-1] + 1))
+        shown = np.flatnonzero(start < line_ends)
+        if total < MAX_RESULTS:
+            starts.append(start[shown])
+            ends.append(line_ends[shown])
+            numbers.append(shown + lines)
+        total += len(shown)
+        lines += len(line_ends)
+        begin = int(line_ends[-1]) + 1
+    start, end, number = (np.concatenate(parts or [_NONE])[:MAX_RESULTS] for parts in (starts, ends, numbers))
+    partial = ("too_many",) if total > MAX_RESULTS else ()
+    return Listing("$", 0, start, index.trim_blanks(end), start, number, total if whole else None, partial)
+
+
+def _line_ends(index: Index, *, whole: bool) -> Iterator[Ints]:
+    """Where lines end, in parts, so that millions of lines take no memory; the last one at the end of the text."""
+    for part in index.level(0, index.end, 0):
+        at = part.at[part.byte == LINE_END]
+        if len(at):
+            yield at
     if whole:
-        line_ends = np.append(line_ends, index.end)
-    begins = np.concatenate(([0], line_ends[:-1] + 1)) if len(line_ends) else _NONE
-    starts = index.skip_blanks(begins)
-    shown = np.flatnonzero(starts < line_ends)
-    total = len(shown) if whole else None
-    partial = ("too_many",) if len(shown) > MAX_RESULTS else ()
-    shown = shown[:MAX_RESULTS]
-    ends = index.trim_blanks(line_ends[shown])
-    return Listing("$", 0, starts[shown], ends, starts[shown], shown, total, partial)
+        yield np.array([index.end])
 
 
 def _results(index: Index, listing: Listing) -> tuple[ResultTable, int]:

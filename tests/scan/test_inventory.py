@@ -260,6 +260,14 @@ def test_lines_are_results() -> None:
     assert found.results[0].points == 2
 
 
+def test_very_many_lines_are_counted() -> None:
+    """Of more lines than are listed, and blank ones between, the number of all is known, and of each its own."""
+    lines = [f'{{"ts":[{number},{number}],"a":1,"b":2,"c":[]}}' for number in range(3 * MAX_RESULTS)]
+    found = inventory("\n\n".join(lines).encode())
+    assert (len(found.results), found.results_total, found.partial) == (MAX_RESULTS, 3 * MAX_RESULTS, ("too_many",))
+    assert found.results[-1].path == f"$[{2 * (MAX_RESULTS - 1)}]"
+
+
 @pytest.mark.parametrize(
     ("payload", "strict"),
     [(b'{"a":"NaN, Infinity"}', True), (b'{"a":[NaN,1]}', False), (b"[-Infinity]", False), (b"[1e5,1E5,true]", True)],
