@@ -23,7 +23,8 @@ _context.set_forkserver_preload(["spillcache.sync", "tests.cache.doomed"])
 
 def write(url: str, size: int) -> None:
     """Store `size` bytes."""
-    with SpillCache.from_url(url, keyring=None, random=bytes) as cache:
+    # Long deadlines: on a machine with other work to do, only the test may end this process.
+    with SpillCache.from_url(url, keyring=None, random=bytes, read_deadline_s=60, write_deadline_s=60) as cache:
         cache.put(noise(size))
 
 
@@ -58,4 +59,5 @@ def kill_at(between: Proxy, number: int, size: int) -> bool:
     with writing(between.url, size) as process:
         started.set()
         process.join()
+        assert killed.is_set() or process.exitcode == 0, "the writer failed by itself"
     return killed.is_set()
