@@ -33,6 +33,8 @@ from spillcache.terms import Terms
 #: and Valkey 9.1 drop a connection whose MULTI passes `client-query-buffer-limit`.
 BATCH_BYTES = 1 << 20
 
+_AT_ONCE = "a writer takes one call at a time: with two at once, nobody knows which bytes come first"
+
 _log = logging.getLogger("spillcache")
 
 
@@ -103,27 +105,30 @@ class SpillWriter:
         self._tail = b""
         self._extra = [0, 0]
         self._results_known = False
+        self._busy = False
         self._closed = False
 
-    async def write(self, block: bytes) -> None:
+    async def write(self, block: bytes | bytearray | memoryview) -> None:
         """Take the next bytes. Raises `PayloadTooLarge` or any `StoreError`; then nothing stays behind."""
-        self._check_open()
-        self._size += len(block)
+        self._begin()
         try:
+            view = _octets(block)
+            self._size += len(view)
             if self._size > self._terms.max_payload_bytes:
                 raise PayloadTooLarge(f"the payload passed {self._terms.max_payload_bytes} bytes")
-            for start in range(0, len(block), BATCH_BYTES):  # a block of any size costs the memory of a small one
-                self._buffer += memoryview(block)[start : start + BATCH_BYTES]
+            for start in range(0, len(view), BATCH_BYTES):  # a block of any size costs the memory of a small one
+                self._buffer += view[start : start + BATCH_BYTES]
                 if len(self._buffer) >= BATCH_BYTES:
                     await self._ingest()
             await self._upload.keep_alive()  # also when little comes: a slow stream must not lose its beginning
+            self._end()
         except BaseException as error:
             await self._abandon(error)
             raise
 
     async def finish(self) -> Envelope:
         """Publish the spill and return its envelope. Only now can anybody read it."""
-        self._check_open()
+        self._begin()
         try:
             await self._ingest()
             slabs, kind, inventory = await compute(BATCH_BYTES, self._scanner.finish)
@@ -140,6 +145,7 @@ class SpillWriter:
             await self._upload.publish(
                 kind, self._size, self._sha256.digest(), contents, tool=self._tool, tenant=self._tenant
             )
+            self._end()
         except BaseException as error:
             await self._abandon(error)
             raise
@@ -186,9 +192,18 @@ class SpillWriter:
         self._closed = True
         await self._upload.undo(error)
 
-    def _check_open(self) -> None:
+    def _begin(self) -> None:
         if self._closed:
             raise ArgumentsInvalid("this writer has finished or failed; open a new one")
+        if self._busy:
+            self._closed = True  # the call under way finds it so, and removes what was stored
+            raise ArgumentsInvalid(_AT_ONCE)
+        self._busy = True
+
+    def _end(self) -> None:
+        self._busy = False
+        if self._closed:
+            raise ArgumentsInvalid(_AT_ONCE)
 
 
 class Upload:
@@ -282,6 +297,12 @@ def next_batch(frames: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         if size >= BATCH_BYTES or (index + 1) % SEGMENT_CHUNKS == 0:
             break
     return batch
+
+
+def _octets(block: bytes | bytearray | memoryview) -> memoryview:
+    """A block as single bytes: a view of wider items has fewer of them than bytes."""
+    view = memoryview(block)
+    return view.cast("B") if view.c_contiguous and view.nbytes else memoryview(view.tobytes())
 
 
 def _known_to(inventory: Inventory) -> int:

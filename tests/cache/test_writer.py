@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import tracemalloc
+from array import array
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -157,6 +159,34 @@ async def test_a_writer_that_has_finished_or_failed_takes_nothing_more(redis_url
             await writer.write(bytes(1_001))
         with pytest.raises(ArgumentsInvalid):
             await writer.finish()
+
+
+@pytest.mark.parametrize("block", [array("I", range(9_000)), memoryview(array("d", [1.5]) * 9_000), b"", array("I")])
+async def test_a_block_of_wider_items_counts_its_bytes(redis_url: str, block: memoryview) -> None:
+    """An envelope that counted items was handed out for a spill that nobody could read."""
+    async with cache_on(redis_url) as cache, cache.writer() as writer:
+        for view in (block, memoryview(block)[::2]):
+            await writer.write(view)
+        expected = memoryview(block).tobytes() + memoryview(block)[::2].tobytes()
+        envelope = await writer.finish()
+        assert envelope.size_bytes == len(expected)
+        assert await cache.fetch(envelope.spill_id) == expected
+
+
+@pytest.mark.parametrize("second", ["write", "finish"])
+async def test_two_calls_at_once_publish_nothing(redis_url: str, second: str) -> None:
+    """A `finish` while a `write` was on its way published a part, under a size that was not the part's."""
+    async with cache_on(redis_url) as cache:
+        writer = cache.writer()
+        first = asyncio.create_task(writer.write(noise(8 * MB)))
+        await asyncio.sleep(0.01)
+        with pytest.raises(ArgumentsInvalid, match="one call at a time"):
+            await (writer.finish() if second == "finish" else writer.write(b"more"))
+        with pytest.raises(ArgumentsInvalid, match="one call at a time"):
+            await first
+        with pytest.raises(ArgumentsInvalid):
+            await writer.finish()
+    assert keys(redis_url) == []
 
 
 async def test_a_stream_that_grows_too_large_is_refused_and_removed(redis_url: str) -> None:
