@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def _as_plain(value: object) -> Any:
     """Dataclasses, datetimes, UUIDs, arrays: one level as orjson sees them, but that NaN stays NaN."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        return dump(mode="json")
+        return _with_numbers(dump(mode="json"), dump(mode="python"))
     if isinstance(value, np.ndarray | np.floating) and value.dtype.kind == "f":
         return value.tolist()
     if dataclasses.is_dataclass(value):
@@ -76,10 +77,32 @@ def _as_plain(value: object) -> Any:
     return orjson.loads(orjson.dumps(value, option=_OPTIONS))
 
 
+def _with_numbers(plain: Any, original: Any) -> Any:
+    """What Pydantic dumped as JSON, but for the NaN and infinities that it made null where a field has no type."""
+    if plain is None and isinstance(original, float) and not math.isfinite(original):
+        return original
+    if isinstance(plain, dict) and isinstance(original, dict) and len(plain) == len(original):
+        members = map(_with_numbers, plain.values(), original.values())
+        return dict(zip(plain, members, strict=True))
+    if isinstance(plain, list) and isinstance(original, list | tuple) and len(plain) == len(original):
+        return list(map(_with_numbers, plain, original))
+    return plain
+
+
+class _Key(str):
+    """A key that equals only itself: a date and its text are two keys, alike in JSON but not in a dict."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
 def _with_text_keys(value: Any) -> Any:
-    """A copy whose keys are the texts that orjson makes of them."""
+    """A copy whose keys are the texts that JSON makes of them; those that become alike all stay."""
     if isinstance(value, dict):
-        return {_key(key): _with_text_keys(member) for key, member in value.items()}
+        return {_Key(_key(key)): _with_text_keys(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [_with_text_keys(member) for member in value]
     return value
@@ -88,7 +111,10 @@ def _with_text_keys(value: Any) -> Any:
 def _key(key: object) -> str:
     if isinstance(key, str):
         return key
-    (text,) = orjson.loads(orjson.dumps({key: None}, option=_OPTIONS))
+    if isinstance(key, float | int | None):  # as the standard library spells them: orjson makes "null" of NaN
+        (text,) = json.loads(json.dumps({key: None}))
+    else:
+        (text,) = orjson.loads(orjson.dumps({key: None}, option=_OPTIONS))
     return str(text)
 
 

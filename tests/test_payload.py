@@ -45,6 +45,15 @@ class Model:
         return {"mode": mode, "value": self._value}
 
 
+class Untyped(Model):
+    """A Pydantic model of fields without a type: their NaN and infinities are null in its JSON mode."""
+
+    def model_dump(self, *, mode: str) -> dict[str, object]:
+        """The model's fields."""
+        plain = json.loads(orjson.dumps(self._value, option=orjson.OPT_NON_STR_KEYS))
+        return {"value": plain if mode == "json" else self._value}
+
+
 @given(st.binary())
 def test_bytes_are_the_payload(raw: bytes) -> None:
     """Bytes, bytearrays and views are stored as they are."""
@@ -74,6 +83,8 @@ def test_json_says_the_same_value(value: object) -> None:
         (Sample(-math.inf, {"a": "null"}), '{"value":-Infinity,"labels":{"a":"null"}}'),
         ({"deep": [Sample(Sample(math.nan))]}, '{"deep":[{"value":{"value":NaN,"labels":{}},"labels":{}}]}'),
         (Model(math.nan), '{"mode":"json","value":NaN}'),
+        (Untyped([math.nan, None, {"a": (1, math.inf)}]), '{"value":[NaN,null,{"a":[1,Infinity]}]}'),
+        ([Untyped({datetime.date(2026, 1, 2): math.nan})], '[{"value":{"2026-01-02":NaN}}]'),
         ("NaN", "NaN"),
         ({"v": "NaN"}, '{"v":"NaN"}'),
     ],
@@ -95,6 +106,9 @@ def test_not_a_number_is_not_nothing(value: object, text: str) -> None:
         ({datetime.date(2026, 1, 2): 1}, '{"2026-01-02":1}'),
         ([datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC), None], '["2026-01-02T00:00:00+00:00",null]'),
         ([Level.HIGH, None], '["high",null]'),
+        ({datetime.date(2026, 1, 2): 1, "2026-01-02": None}, '{"2026-01-02":1,"2026-01-02":null}'),
+        ({datetime.date(2026, 1, 2): None, 1: "a", "1": "b"}, '{"2026-01-02":null,"1":"a","1":"b"}'),
+        ({datetime.date(2026, 1, 2): None, math.nan: 1}, '{"2026-01-02":null,"NaN":1}'),
         ((1, (2, None)), "[1,[2,null]]"),
         (None, "null"),
         ({}, "{}"),
