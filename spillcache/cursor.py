@@ -24,7 +24,7 @@ import hmac
 import re
 import struct
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from spillcache.errors import CursorKeyUnknown, CursorMalformed, CursorRejected, CursorVersionUnsupported
 from spillcache.ids import trim
@@ -74,6 +74,15 @@ class Cursor(NamedTuple):
     def renewed(self, stamp: int) -> Cursor:
         """The same cursor with another lease stamp."""
         return self if stamp == self.stamp else self._replace(stamp=stamp)
+
+
+def is_given(cursor: str | None) -> TypeGuard[str]:
+    """Whether a reader passed a cursor: None and blanks are none. Raises `CursorMalformed` for what is not text."""
+    if cursor is None:
+        return False
+    if not isinstance(cursor, str):
+        raise CursorMalformed("this is not a cursor: it must be next_cursor of the previous page, copied exactly")
+    return bool(trim(cursor))
 
 
 def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import string
 import urllib.parse
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from spillcache.cursor import (
     Kind,
     decode_cursor,
     encode_cursor,
+    is_given,
 )
 from spillcache.errors import CursorError, CursorKeyUnknown, CursorMalformed, CursorRejected, CursorVersionUnsupported
 from spillcache.ids import new_id
@@ -129,6 +131,13 @@ def test_another_alphabet_or_case_is_refused(cursor: Cursor) -> None:
 def test_invented_cursors_are_malformed(text: str) -> None:
     """A placeholder never means page 1."""
     assert refused(text) is CursorMalformed
+
+
+@pytest.mark.parametrize("sent", [0, 1, False, 1.5, b"", [], {}])
+def test_what_is_not_text_is_malformed(sent: Any) -> None:
+    """Agents send numbers and lists too; a typed error tells them what a cursor is."""
+    with pytest.raises(CursorMalformed):
+        is_given(sent)
 
 
 @given(cursors)

@@ -12,6 +12,7 @@ from typing import Any
 
 from hiredis import pack_command
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 _pack: Any = pack_command  # its stub says that a command has one word
 
@@ -35,8 +36,13 @@ class KeptConnections:
         try:
             await connection.send_packed_command([_pack(command)], check_health=False)
             reply = await connection.read_response(disable_decoding=True)
+        except ResponseError:  # the server's own answer: nothing else is on its way
+            await self._pool.release(connection)
+            raise
         except BaseException:
-            await self._pool.release(connection)  # redis-py has closed it if its stream may be out of step
+            # A signal's exception may come between sending and reading; that reply must not answer the next command.
+            await connection.disconnect()
+            await self._pool.release(connection)
             raise
         self._idle.append(connection)
         return reply

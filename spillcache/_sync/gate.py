@@ -8,6 +8,7 @@ share, so this room has a twin in `_async`; everything else is written once and 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -29,40 +30,49 @@ class Gate:
     """
 
     def __init__(self, places: int) -> None:
-        self._free = places
-        self._lock = threading.Lock()
-        self._waiting: deque[threading.Lock] = deque()
+        self._places = places
+        self._open()
 
     def run(self, deadline_s: float, operation: Operation[T]) -> T:
         """Run `operation` when a place is free. Raises `StoreBusy` at the deadline."""
-        self._enter(deadline_s)
-        try:
+        if self._pid != os.getpid():  # a forked child has none of the threads that were inside, so none would leave
+            self._open()
+        ticket = threading.Lock()
+        try:  # from here on, so that Ctrl-C while we wait or enter loses no place
+            self._enter(ticket, deadline_s)
             return operation()
         finally:
-            self._leave()
+            self._leave(ticket)
 
-    def _enter(self, deadline_s: float) -> None:
+    def _open(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._inside: set[threading.Lock] = set()
+        self._waiting: deque[threading.Lock] = deque()
+
+    def _enter(self, ticket: threading.Lock, deadline_s: float) -> None:
         with self._lock:
-            if self._free and not self._waiting:
-                self._free -= 1
+            if len(self._inside) < self._places and not self._waiting:
+                self._inside.add(ticket)
                 return
-            ticket = threading.Lock()
             ticket.acquire()
             self._waiting.append(ticket)
         if ticket.acquire(timeout=deadline_s):
             return  # whoever left handed its place over
         with self._lock:
-            if ticket not in self._waiting:
+            if ticket in self._inside:
                 return  # handed over between the two
-            self._waiting.remove(ticket)
         raise StoreBusy(f"no place became free within {deadline_s:g} s")
 
-    def _leave(self) -> None:
+    def _leave(self, ticket: threading.Lock) -> None:
         with self._lock:
-            if self._waiting:
-                self._waiting.popleft().release()
-            else:
-                self._free += 1
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+            self._inside.discard(ticket)
+            while self._waiting and len(self._inside) < self._places:
+                following = self._waiting.popleft()
+                self._inside.add(following)
+                following.release()
 
 
 def settled(outcome: T) -> T:

@@ -13,6 +13,7 @@ from typing import Any
 
 from hiredis import pack_command
 from redis import Redis
+from redis.exceptions import ResponseError
 
 _pack: Any = pack_command  # its stub says that a command has one word
 
@@ -36,8 +37,13 @@ class KeptConnections:
         try:
             connection.send_packed_command([_pack(command)], check_health=False)
             reply = connection.read_response(disable_decoding=True)
+        except ResponseError:  # the server's own answer: nothing else is on its way
+            self._pool.release(connection)
+            raise
         except BaseException:
-            self._pool.release(connection)  # redis-py has closed it if its stream may be out of step
+            # A signal's exception may come between sending and reading; that reply must not answer the next command.
+            connection.disconnect()
+            self._pool.release(connection)
             raise
         self._idle.append(connection)
         return reply

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from spillcache._sync.gate import compute
 from spillcache._sync.store import Field, Store
-from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor
+from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor, is_given
 from spillcache.cut import reach
 from spillcache.envelope import fit_summary, inventory_cost
 from spillcache.errors import ArgumentsInvalid, SpillCorrupt, SpillExpired, SpillLost, SpillNotFound, StoreError
@@ -28,7 +28,7 @@ from spillcache.frame import (
     join,
     segment_count,
 )
-from spillcache.ids import parse_id, trim
+from spillcache.ids import parse_id
 from spillcache.inventory import FIELD as INVENTORY_FIELD
 from spillcache.inventory import (
     SUMMARY_FIELD,
@@ -79,7 +79,7 @@ class Reader:
     def page(self, spill_id: str, cursor: str | None, result: str | int | None, *, tenant: str, terms: Terms) -> Page:
         """The page that a cursor asks for; without one, page 1 of the payload or of one result."""
         spill_id = parse_id(spill_id)
-        if cursor is not None and trim(cursor):
+        if is_given(cursor):
             state = decode_cursor(cursor, self._keyring, spill_id, tenant)
             if state.kind is Kind.INVENTORY:
                 raise ArgumentsInvalid("this cursor continues the inventory; call again with inventory: true")
@@ -94,7 +94,7 @@ class Reader:
         """The results from the cursor on, or from the first: all, or as many as the budget holds."""
         spill_id = parse_id(spill_id)
         position, state = 0, None
-        if cursor is not None and trim(cursor):
+        if is_given(cursor):
             state = decode_cursor(cursor, self._keyring, spill_id, tenant)
             if state.kind is not Kind.INVENTORY:
                 raise ArgumentsInvalid("this cursor continues pages, not the inventory; call again without inventory")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import redis
 
 from spillcache import Page, SpillCache
 from spillcache._async.gate import Gate
 from spillcache._sync.gate import Gate as SyncGate
+from spillcache._sync.kept import KeptConnections
 from spillcache.errors import ArgumentsInvalid, SpillError, StoreBusy, StoreUnavailable
 from spillcache.sync import SpillCache as SyncSpillCache
 from tests.conftest import OwnServer
@@ -165,6 +168,54 @@ def test_threads_get_places_first_come_first_served() -> None:
     assert gate.run(0.01, lambda: "free") == "free"
 
 
+def test_an_interrupted_thread_loses_no_place() -> None:
+    """Ctrl-C while waiting used to leave a ticket behind, to which a place was handed for good."""
+    gate, hold = SyncGate(1), threading.Event()
+    inside = threading.Thread(target=gate.run, args=(5.0, hold.wait))
+    inside.start()
+    until(lambda: len(gate._inside) == 1, "the thread is inside")
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        gate.run(5.0, lambda: None)
+    hold.set()
+    inside.join()
+    assert gate.run(0.01, lambda: "free") == "free"
+
+
+@_FORKS_WITH_THREADS
+def test_places_taken_by_the_parents_threads_are_free_in_a_forked_child() -> None:
+    """Nobody in the child would ever give them back."""
+    gate, hold = SyncGate(1), threading.Event()
+    inside = threading.Thread(target=gate.run, args=(5.0, hold.wait))
+    inside.start()
+    until(lambda: len(gate._inside) == 1, "the thread is inside")
+    child = _forked(lambda: gate.run(0.01, lambda: True))
+    hold.set()
+    inside.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_reply_that_an_interruption_left_unread_reaches_nobody(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal's exception between sending and reading: the connection is closed, not given back with the reply."""
+    with sync_cache_on(redis_url) as cache, redis.Redis.from_url(redis_url) as client:
+        client.hset("a", "f", "of a")
+        client.hset("b", "f", "of b")
+        kept = KeptConnections(cast("redis.Redis", cache._store._client))
+        assert kept.execute("HMGET", "a", "f") == [b"of a"]
+        connection = kept._idle[0]
+        monkeypatch.setattr(connection, "read_response", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            kept.execute("HMGET", "a", "f")
+        monkeypatch.undo()
+        assert connection._sock is None
+        assert kept.execute("HMGET", "b", "f") == [b"of b"]
+        kept.close()
+        client.delete("a", "b")
+
+
 async def test_writers_side_by_side_do_not_mix(redis_url: str) -> None:
     """Streams that are written in turns, block by block, come back each as its own."""
     payloads = [noise(2_500_000, seed) for seed in range(4)]
@@ -202,6 +253,10 @@ def test_a_thread_that_hangs_at_the_server_gives_its_place_back(redis_url: str) 
         between.watch()
         between.release()
         assert metrics().startswith(cache.page(spill_id).data)
+
+
+def _interrupted(**_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _waits(gate: SyncGate, threads: int) -> bool:
