@@ -67,7 +67,9 @@ class KeysBefore:
             these = np.flatnonzero((words & ~MASKS[WORD - min(len(quoted), WORD)]) == np.uint64(word))
             if len(quoted) > WORD and len(these):
                 these = these[bytes_are(self._text, ends[these] - len(quoted), quoted)]
-            found[these] = True
+            # A quote behind a backslash stands inside a longer key and does not open this one.
+            before = self._text.take(np.maximum(ends[these] - len(quoted) - 1, 0))
+            found[these[before != _BACKSLASH]] = True
         answer[self._keyed[likely[found]]] = True
         return answer
 
