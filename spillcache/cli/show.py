@@ -47,7 +47,7 @@ def show(session: Session, spill_id: str, as_json: bool) -> None:
 def _as_dict(stat: Stat, listing: Listing) -> dict[str, Any]:
     answer: dict[str, Any] = {"spill_id": stat.spill_id, "size_bytes": stat.size, "kind": stat.kind}
     answer |= {"sha256": stat.sha256, "created": stat.created, "ttl_s": stat.ttl_s, "max_age_s": stat.max_age_s}
-    answer |= {"expires_in_s": stat.expires_in_s}
+    answer |= {"lease_left_s": stat.lease_left_s}
     if stat.tool:
         answer["tool"] = stat.tool
     return answer | {"inventory": listing.as_dict()}
@@ -60,7 +60,7 @@ def _facts(stat: Stat, listing: Listing) -> list[tuple[str, str]]:
     facts += [
         ("stored", f"{human_bytes(stat.size)}, {stat.kind}, {stat.chunks} chunk(s)"),
         ("sha256", stat.sha256),
-        ("lease left", human_seconds(stat.expires_in_s)),
+        ("lease left", human_seconds(stat.lease_left_s)),
         ("results", "unknown" if listing.results is None else f"{listing.results:,}"),
     ]
     if listing.partial:

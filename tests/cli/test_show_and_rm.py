@@ -15,7 +15,7 @@ def test_show_lists_every_result_with_its_counts(program: Program) -> None:
     answer = program("show", program.store(PAYLOAD, tool="metrics"), "--json").answer
     assert (answer["size_bytes"], answer["tool"]) == (len(PAYLOAD), "metrics")
     assert answer["sha256"] == hashlib.sha256(PAYLOAD).hexdigest()
-    assert 0 < answer["expires_in_s"] <= 1200
+    assert 0 < answer["lease_left_s"] <= 1200
     names = [entry["name"] for entry in answer["inventory"]["entries"]]
     assert names == ["query 0", "query 1", "query 2"]
 

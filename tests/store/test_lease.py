@@ -90,7 +90,7 @@ async def test_asking_about_a_spill_does_not_renew_it(redis_url: str, admin: red
     async with cache_on(redis_url) as cache:
         spill_id = (await cache.put(metrics())).spill_id
         shorten(admin, spill_id)
-        assert 99 < (await cache.stat(spill_id)).expires_in_s <= 100
+        assert 99 < (await cache.stat(spill_id)).lease_left_s <= 100
         assert ttl_of(admin, spill_id) == 100
 
 
