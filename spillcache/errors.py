@@ -26,6 +26,7 @@ SpillError                      every error of this package
 ├── Unauthorized                unauthorized               no valid credentials
 ├── StoreError                  Redis cannot serve us
 │   ├── StoreUnavailable        store_unavailable          down, unreachable, failing over, read-only or too slow
+│   │   └── SlotMoved                                      the cluster moved the spill's slot during a write
 │   ├── StoreBusy               store_busy                 all places are taken; come back
 │   ├── StoreFull               store_full                 out of memory and not allowed to evict
 │   └── ServerUnsupported       server_unsupported         too old, or a client that cannot carry bytes
@@ -272,6 +273,10 @@ class StoreUnavailable(StoreError):
     code = "store_unavailable"
 
 
+class SlotMoved(StoreUnavailable):
+    """The cluster moved the spill's slot in the middle of a write; a fresh attempt may succeed."""
+
+
 class StoreBusy(StoreError):
     """No place became free within the deadline."""
 
@@ -303,10 +308,10 @@ class KeyringInvalid(SpillError):
     default_next_step = "Run `spillcache keys new -o keyring.json` and point SPILLCACHE_KEYRING_FILE at the file."
 
 
-def _leaves(root: type[SpillError]) -> list[type[SpillError]]:
-    below = root.__subclasses__()
-    return [root] if not below else [leaf for child in below for leaf in _leaves(child)]
+def _with_code(root: type[SpillError]) -> list[type[SpillError]]:
+    own = [root] if "code" in vars(root) and root is not SpillError else []
+    return [*own, *(found for child in root.__subclasses__() for found in _with_code(child))]
 
 
 #: Every code and its class: the one table from which each face takes status, retryability and next step.
-CODES: dict[str, type[SpillError]] = {leaf.code: leaf for leaf in _leaves(SpillError)}
+CODES: dict[str, type[SpillError]] = {found.code: found for found in _with_code(SpillError)}

@@ -21,6 +21,7 @@ from spillcache.errors import KeyringInvalid
 
 MIN_KEY_BYTES = 32  # RFC 2104: keys shorter than the hash's output weaken it
 TAG_BYTES = 1
+ASK_S = 1.0
 REFRESH_S = 30.0  # a promoted or removed key counts everywhere within half a minute
 
 
@@ -38,7 +39,9 @@ class Keyring:
         source: Callable[[], tuple[Mapping[str, bytes], str]] | None = None,
     ) -> None:
         self._source = source
+        self._now: float | None = None
         self._read_at: float | None = None
+        self._asked_at: float | None = None
         self._ring = _checked(keys, sign)
 
     @classmethod
@@ -87,18 +90,28 @@ class Keyring:
 
     def verifying_keys(self, tag: bytes, purpose: str) -> list[bytes]:
         """The subkeys that may have signed under `tag`; none when even reading the file again does not know it."""
-        if tag not in self._ring.by_tag:
+        if tag not in self._ring.by_tag and self._may_reload():
             self.reload()
         ring = self._ring
         return [ring.subkey(kid, purpose) for kid in ring.by_tag.get(tag, ())]
 
     def refresh(self, now: float) -> None:
         """Read the file again if that was last done half a minute ago; `now` is a monotonic clock's, in seconds."""
-        if self._source is None or self._read_at is None:
+        self._now = now
+        if self._read_at is None:
             self._read_at = now
         elif now - self._read_at >= REFRESH_S:
             self._read_at = now
             self.reload()
+
+    def _may_reload(self) -> bool:
+        """Whether an unknown tag is worth reading the file again: once a second, or made-up cursors would be a load."""
+        if self._now is None:  # nobody tells us the time
+            return True
+        if self._asked_at is not None and self._now - self._asked_at < ASK_S:
+            return False
+        self._asked_at = self._now
+        return True
 
     def reload(self) -> bool:
         """Read the ring's file again. A ring without a file, or whose file is unreadable now, stays as it is.

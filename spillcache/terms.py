@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypedDict
 
+from spillcache import defaults
 from spillcache.errors import ArgumentsInvalid
 from spillcache.wire import PLAIN, Wire
 
@@ -24,14 +26,14 @@ class Terms:
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     random: Callable[[int], bytes]
-    ttl_s: float = 900
-    max_age_s: float = 86_400
-    budget_bytes: int = 7_500
-    max_payload_bytes: int = 256 << 20
-    preview_bytes: tuple[int, int] = (1024, 256)
-    scan_window_bytes: int = 128 << 20
-    stream_window_bytes: int = 8 << 20
-    tool_name: str = "search_query_spill"
+    ttl_s: float = defaults.TTL_S
+    max_age_s: float = defaults.MAX_AGE_S
+    budget_bytes: int = defaults.BUDGET_BYTES
+    max_payload_bytes: int = defaults.MAX_PAYLOAD_BYTES
+    preview_bytes: tuple[int, int] = defaults.PREVIEW_BYTES
+    scan_window_bytes: int = defaults.SCAN_WINDOW_BYTES
+    stream_window_bytes: int = defaults.STREAM_WINDOW_BYTES
+    tool_name: str = defaults.TOOL_NAME
     wire: Wire = PLAIN
 
     def __post_init__(self) -> None:
@@ -54,6 +56,37 @@ class Terms:
     def max_age_ms(self) -> int:
         """The age beyond which reads no longer renew."""
         return round(self.max_age_s * 1000)
+
+
+class TermOptions(TypedDict, total=False):
+    """The terms that a program may set, as keyword arguments; see `Terms`."""
+
+    ttl_s: float
+    max_age_s: float
+    budget_bytes: int
+    max_payload_bytes: int
+    preview_bytes: tuple[int, int]
+    scan_window_bytes: int
+    stream_window_bytes: int
+    tool_name: str
+    wire: Wire
+
+
+class CacheOptions(TermOptions, total=False):
+    """The same, and whose spills they are; clock and random source are there for tests."""
+
+    tenant: str
+    clock: Callable[[], float]
+    random: Callable[[int], bytes]
+
+
+class StoreOptions(CacheOptions, total=False):
+    """The same, and how the store is used; see `SpillCache.from_client`."""
+
+    prefix: str
+    write_deadline_s: float
+    concurrency: int
+    wait_replicas: int
 
 
 def stored_ttl_ms(ttl_ms: int) -> int:

@@ -15,6 +15,8 @@ from typing import Any
 
 import orjson
 
+from spillcache.errors import ArgumentsInvalid
+
 
 @dataclass(frozen=True, slots=True)
 class Wire:
@@ -31,7 +33,7 @@ class Wire:
 
     def __post_init__(self) -> None:
         if not self.copies or any(times not in (1, 2) for times in self.copies) or self.wrapper < 0:
-            raise ValueError("copies must name 1 or 2 escapes for each of at least one copy, wrapper must be ≥ 0")
+            raise ArgumentsInvalid("copies must name 1 or 2 escapes for each of at least one copy, wrapper must be ≥ 0")
 
     def size(self, answer: Mapping[str, Any]) -> int:
         """Bytes of a whole answer as this face sends it."""

@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"page", "envelope", "listing", "cut", "search", "payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
     frozenset({"scan", "cursor", "ids", "keyring", "wire", "edges", "digest", "shown"}),
-    frozenset({"errors"}),
+    frozenset({"errors", "defaults"}),
 )
 """From top to bottom. A name stands for a module or a package, a dotted one for a module in a package."""
 

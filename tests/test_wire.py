@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spillcache.errors import ArgumentsInvalid
 from spillcache.scan import scan
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.strategies import ASCII, ASCII_MCP, TWO_COPIES, WIRES, payloads, texts, wires
@@ -95,7 +96,7 @@ def test_a_tool_s_own_result_is_measured_as_it_travels(text: str, wire: Wire) ->
 @pytest.mark.parametrize(("copies", "wrapper"), [((), 0), ((0,), 0), ((3,), 0), ((1, 4), 0), ((1,), -1)])
 def test_a_wire_that_cannot_be_is_refused(copies: tuple[int, ...], wrapper: int) -> None:
     """At least one copy, escaped once or twice."""
-    with pytest.raises(ValueError, match="copies"):
+    with pytest.raises(ArgumentsInvalid, match="copies"):
         Wire(copies=copies, wrapper=wrapper)
 
 

@@ -10,28 +10,38 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Protocol, Self, TypeVar, Unpack, runtime_checkable
 
+from spillcache import defaults
 from spillcache._async.connect import connect
 from spillcache._async.gate import compute
 from spillcache._async.reader import Reader, Stat
-from spillcache._async.store import Client, SlotMoved, Store
+from spillcache._async.store import Client, Store
 from spillcache._async.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
 from spillcache.embedded.server import EmbeddedServer
 from spillcache.envelope import Ends, Envelope, ends_of, failed
-from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillError, StoreUnavailable
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SlotMoved, SpillError, StoreUnavailable
 from spillcache.ids import RANDOM_BYTES, new_id
 from spillcache.keyring import Keyring
 from spillcache.listing import Listing
 from spillcache.page import Page
 from spillcache.payload import to_bytes
 from spillcache.scan import Kind
-from spillcache.terms import Terms
+from spillcache.terms import CacheOptions, StoreOptions, TermOptions, Terms
 from spillcache.wire import Wire
 
 T = TypeVar("T")
 
 _log = logging.getLogger("spillcache")
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A binary file, or what reads like one."""
+
+    def read(self, size: int, /) -> bytes | None:
+        """The next bytes, at most `size`; none at the end."""
+        ...
 
 
 class SpillCache:
@@ -54,10 +64,10 @@ class SpillCache:
         store: Store,
         *,
         keyring: Keyring | None,
-        tenant: str = "default",
+        tenant: str = defaults.TENANT,
         clock: Callable[[], float] = time.time,
         random: Callable[[int], bytes] = os.urandom,
-        **terms: Any,
+        **terms: Unpack[TermOptions],
     ) -> None:
         self._terms = Terms(clock=clock, monotonic=time.monotonic, random=random, **terms)
         self._store = store
@@ -72,8 +82,8 @@ class SpillCache:
         url: str,
         *,
         keyring: Keyring | None,
-        read_deadline_s: float = 2.0,
-        **options: Any,
+        read_deadline_s: float = defaults.READ_DEADLINE_S,
+        **options: Unpack[StoreOptions],
     ) -> Self:
         """A cache on the Redis at `url`: `redis://`, `rediss://`, `unix://`, `redis+cluster://` or `redis+sentinel://`.
 
@@ -88,14 +98,18 @@ class SpillCache:
         client: Client,
         *,
         keyring: Keyring | None,
-        prefix: str = "sc",
-        read_deadline_s: float = 2.0,
-        write_deadline_s: float = 10.0,
-        concurrency: int = 16,
-        wait_replicas: int = 0,
-        **options: Any,
+        prefix: str = defaults.PREFIX,
+        read_deadline_s: float = defaults.READ_DEADLINE_S,
+        write_deadline_s: float = defaults.WRITE_DEADLINE_S,
+        concurrency: int = defaults.CONCURRENCY,
+        wait_replicas: int = defaults.WAIT_REPLICAS,
+        **options: Unpack[CacheOptions],
     ) -> Self:
         """A cache on a redis-py client of one's own, which closing the cache closes.
+
+        `prefix` begins every key. An operation takes at most `read_deadline_s` or `write_deadline_s`, with its wait for
+        one of `concurrency` places; without asyncio, each wait on the socket is bounded by the read deadline instead.
+        `wait_replicas` must confirm a spill before its envelope is returned.
 
         Raises `ServerUnsupported` for one with `decode_responses=True`, which cannot carry binary values.
         """
@@ -110,7 +124,7 @@ class SpillCache:
         return cls(store, keyring=keyring, **options)
 
     @classmethod
-    def embedded(cls, *, keyring: Keyring | None = None, **options: Any) -> Self:
+    def embedded(cls, *, keyring: Keyring | None = None, **options: Unpack[StoreOptions]) -> Self:
         """A cache on a Valkey of its own, which ends with this process: for tests, notebooks and single-node tools.
 
         Without a `keyring` it makes a key that nobody else has, and says so in the log.
@@ -144,7 +158,7 @@ class SpillCache:
         if isinstance(payload, Path):
             with _open(payload) as file:
                 return await self._put_file(file, tool=tool, tenant=tenant, budget=budget, wire=wire)
-        if isinstance(payload, io.RawIOBase | io.BufferedIOBase):
+        if isinstance(payload, Readable):
             return await self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
         terms = self._with(budget, wire)
         return await self._put_scanned(await scan_payload(to_bytes(payload), terms), terms, tool, tenant)
@@ -291,7 +305,7 @@ class SpillCache:
 
     async def _put_file(
         self,
-        file: io.RawIOBase | io.BufferedIOBase,
+        file: Readable,
         *,
         tool: str,
         tenant: str | None,
@@ -363,12 +377,14 @@ def _open(path: Path) -> io.BufferedReader:
         raise ArgumentsInvalid(f"the file cannot be read ({type(error).__name__})") from None
 
 
-def _read(file: io.RawIOBase | io.BufferedIOBase) -> bytes:
+def _read(file: Readable) -> bytes:
     """The next bytes of a file; none at its end, and only there."""
     try:
         block = file.read(BATCH_BYTES)
     except OSError as error:
         raise ArgumentsInvalid(f"the file cannot be read ({type(error).__name__})") from None
+    if isinstance(block, str):
+        raise ArgumentsInvalid("the file was opened as text; open it in binary mode, so that not a byte changes")
     if block is None:  # not blocking, and nothing has come yet: taken for the end, a part would be stored as the whole
         raise ArgumentsInvalid("the file is in non-blocking mode, where its end cannot be told from a pause")
     return block

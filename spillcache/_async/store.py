@@ -20,11 +20,13 @@ from redis import exceptions as theirs
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.sentinel import SentinelConnectionPool
 
+from spillcache import defaults
 from spillcache._async.gate import Gate, Operation, settled
 from spillcache._async.kept import KeptConnections, may_keep
 from spillcache.errors import (
     ArgumentsInvalid,
     ServerUnsupported,
+    SlotMoved,
     SpillError,
     SpillLost,
     StoreBusy,
@@ -39,10 +41,6 @@ Field = bytes | None
 OLDEST_SERVER = (6, 2)
 
 
-class SlotMoved(StoreUnavailable):
-    """The cluster moved the spill's slot in the middle of a write; a fresh attempt may succeed."""
-
-
 class Store:
     """Reads and writes the fields of spills. Every method is one operation: one place at the gate, one deadline.
 
@@ -54,11 +52,11 @@ class Store:
         self,
         client: Client,
         *,
-        prefix: str = "sc",
-        read_deadline_s: float = 2.0,
-        write_deadline_s: float = 10.0,
-        concurrency: int = 16,
-        wait_replicas: int = 0,
+        prefix: str = defaults.PREFIX,
+        read_deadline_s: float = defaults.READ_DEADLINE_S,
+        write_deadline_s: float = defaults.WRITE_DEADLINE_S,
+        concurrency: int = defaults.CONCURRENCY,
+        wait_replicas: int = defaults.WAIT_REPLICAS,
     ) -> None:
         if client.get_encoder().decode_responses:
             raise ServerUnsupported("the Redis client has decode_responses=True, which cannot carry binary values")

@@ -20,14 +20,17 @@ from spillcache.errors import ArgumentsInvalid, SpillError
 
 #: Two retries within 0.2 s each; redis-py 8's own ten let a hung server hold a caller for about a minute.
 _RETRIES = 2
+_LOGIN = ("username", "password")
 
 
 def connect(url: str, *, deadline_s: float) -> Client:
     """A client for `redis://`, `rediss://`, `unix://`, `redis+cluster://` or `redis+sentinel://` (or `rediss+…`).
 
     Cluster and Sentinel take several hosts, `redis+sentinel://a:26379,b:26379/service/0`. Options go into the query as
-    redis-py knows them. Nothing is connected yet, but to a cluster without asyncio, whose client looks for its nodes
-    when it is made. Raises `ArgumentsInvalid`, or `StoreUnavailable` when such a cluster cannot be reached.
+    redis-py knows them; Sentinels that want a login of their own get `sentinel_username` and `sentinel_password`.
+
+    Nothing is connected yet, but to a cluster without asyncio, whose client looks for its nodes when it is made. Raises
+    `ArgumentsInvalid`, or `StoreUnavailable` when such a cluster cannot be reached.
     """
     options: dict[str, Any] = {
         "protocol": 2,
@@ -66,7 +69,10 @@ def _sentinel(url: SplitResult, scheme: str, options: dict[str, Any]) -> Redis:
         raise ArgumentsInvalid("a Sentinel URL names its service: redis+sentinel://host:26379/service")
     # A sentinel that hangs must not eat the operation's deadline: there are others to ask.
     patience = {"socket_timeout": 0.3, "socket_connect_timeout": 0.3, "retry": Retry(NoBackoff(), 0)}
-    sentinel = Sentinel(_hosts(url, 26379), sentinel_kwargs=patience, **(options | _credentials(url, scheme)))
+    known = _credentials(url, scheme)
+    theirs = {name: known.pop(f"sentinel_{name}") for name in _LOGIN if f"sentinel_{name}" in known}
+    tls = {name: value for name, value in known.items() if name.startswith("ssl")}
+    sentinel = Sentinel(_hosts(url, 26379), sentinel_kwargs=patience | tls | theirs, **(options | known))
     client: Redis = sentinel.master_for(service, redis_class=Redis, db=int(database or 0))
     return client
 

@@ -42,7 +42,16 @@ class Gate:
             self._enter(ticket, deadline_s)
             return operation()
         finally:
-            self._leave(ticket)
+            with (
+                self._lock
+            ):  # no function of its own: a signal is heard first thing in a function, and it would not leave
+                self._inside.discard(ticket)
+                if ticket in self._waiting:
+                    self._waiting.remove(ticket)
+                while self._waiting and len(self._inside) < self._places:
+                    following = self._waiting.popleft()
+                    self._inside.add(following)
+                    following.release()
 
     def _open(self) -> None:
         self._pid = os.getpid()
@@ -63,16 +72,6 @@ class Gate:
             if ticket in self._inside:
                 return  # handed over between the two
         raise StoreBusy(f"no place became free within {deadline_s:g} s")
-
-    def _leave(self, ticket: threading.Lock) -> None:
-        with self._lock:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
-            self._inside.discard(ticket)
-            while self._waiting and len(self._inside) < self._places:
-                following = self._waiting.popleft()
-                self._inside.add(following)
-                following.release()
 
 
 def settled(outcome: T) -> T:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from spillcache import defaults
 from spillcache.errors import ArgumentsInvalid
 
 PREFIX = "SPILLCACHE_"
@@ -36,23 +37,28 @@ class Settings(BaseSettings):
         None,
         description="redis://, rediss://, unix://, redis+cluster:// or redis+sentinel://; else the embedded server",
     )
-    prefix: str = Field("sc", description="first part of every key; no braces")
-    ttl_s: float = Field(900, gt=0, description="the lease: how long a spill stays after it was last read")
-    max_age_s: float = Field(86_400, gt=0, description="age beyond which reads no longer renew the lease")
-    budget_bytes: int = Field(7_500, gt=0, description="size cap of every answer; what fits goes through unspilled")
-    max_payload_bytes: int = Field(256 << 20, gt=0, description="the largest payload that is stored")
+    prefix: str = Field(defaults.PREFIX, description="first part of every key; no braces")
+    ttl_s: float = Field(defaults.TTL_S, gt=0, description="the lease: how long a spill stays after it was last read")
+    max_age_s: float = Field(defaults.MAX_AGE_S, gt=0, description="age beyond which reads no longer renew the lease")
+    budget_bytes: int = Field(
+        defaults.BUDGET_BYTES, gt=0, description="size cap of every answer; what fits goes through unspilled"
+    )
+    max_payload_bytes: int = Field(defaults.MAX_PAYLOAD_BYTES, gt=0, description="the largest payload that is stored")
     preview_bytes: Annotated[tuple[int, int], NoDecode] = Field(
-        (1024, 256), description="bytes of the preview's head and tail: HEAD,TAIL"
+        defaults.PREVIEW_BYTES, description="bytes of the preview's head and tail: HEAD,TAIL"
     )
     deadline_s: Annotated[tuple[float, float], NoDecode] = Field(
-        (2.0, 10.0), description="the longest that one operation on Redis may take: READ,WRITE"
+        (defaults.READ_DEADLINE_S, defaults.WRITE_DEADLINE_S),
+        description="the longest that one operation on Redis may take: READ,WRITE",
     )
-    concurrency: int = Field(16, gt=0, description="operations on Redis at once, in one process")
-    wait_replicas: int = Field(0, ge=0, description="replicas that must confirm a spill before it is handed out")
+    concurrency: int = Field(defaults.CONCURRENCY, gt=0, description="operations on Redis at once, in one process")
+    wait_replicas: int = Field(
+        defaults.WAIT_REPLICAS, ge=0, description="replicas that must confirm a spill before it is handed out"
+    )
     keyring_file: Path | None = Field(None, description="file of the key ring; `spillcache keys new` makes one")
     keyring: SecretStr | None = Field(None, description="the key ring itself, as JSON, in place of a file")
-    tenant: str = Field("default", min_length=1, description="whose spills are written and read")
-    tool_name: str = Field("search_query_spill", min_length=1, description="name of the tool that reads spills")
+    tenant: str = Field(defaults.TENANT, min_length=1, description="whose spills are written and read")
+    tool_name: str = Field(defaults.TOOL_NAME, min_length=1, description="name of the tool that reads spills")
     log_format: LogFormat = Field("auto", description="auto is console on a terminal, else json")
 
     @field_validator("preview_bytes", "deadline_s", mode="before")

@@ -1,0 +1,23 @@
+"""The defaults, each in one place: `Terms`, the store, the constructors and the settings all take them from here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "sc"
+TENANT: Final = "default"
+TOOL_NAME: Final = "search_query_spill"
+
+TTL_S: Final = 900.0  # an agent that reads on at all does so within minutes
+MAX_AGE_S: Final = 86_400.0
+READ_DEADLINE_S: Final = 2.0
+WRITE_DEADLINE_S: Final = 10.0
+
+BUDGET_BYTES: Final = 7_500  # the tightest known hosts move results above 8 KB elsewhere
+MAX_PAYLOAD_BYTES: Final = 256 << 20
+PREVIEW_BYTES: Final = (1024, 256)  # head and tail: verdicts stand on last lines
+SCAN_WINDOW_BYTES: Final = 128 << 20
+STREAM_WINDOW_BYTES: Final = 8 << 20
+
+CONCURRENCY: Final = 16  # more gain nothing on one core, and wait longer
+WAIT_REPLICAS: Final = 0
