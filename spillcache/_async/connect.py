@@ -41,7 +41,10 @@ def connect(url: str, *, deadline_s: float) -> Client:
     scheme, plus, kind = urlsplit(url).scheme.partition("+")
     try:
         if not plus and scheme in ("redis", "rediss", "unix"):
-            return Redis.from_url(url, driver_info=None, **options)
+            # Introducing ourselves costs a round trip for each connection. Over TLS 1.3 that trip is needed: it takes
+            # in the session tickets that follow the handshake, or redis-py finds data on a new connection and drops it.
+            silent: dict[str, Any] = {} if scheme == "rediss" else {"driver_info": None}
+            return Redis.from_url(url, **silent, **options)
         if scheme in ("redis", "rediss") and kind == "cluster":
             return _cluster(urlsplit(url), scheme, options)
         if scheme in ("redis", "rediss") and kind == "sentinel":

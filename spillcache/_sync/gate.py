@@ -42,9 +42,8 @@ class Gate:
             self._enter(ticket, deadline_s)
             return operation()
         finally:
-            with (
-                self._lock
-            ):  # no function of its own: a signal is heard first thing in a function, and it would not leave
+            # Not in a function of its own: there a signal's exception would come before its first step.
+            with self._lock:
                 self._inside.discard(ticket)
                 if ticket in self._waiting:
                     self._waiting.remove(ticket)
