@@ -13,7 +13,7 @@ import orjson
 import zstandard
 
 from spillcache.digest import seal, unseal
-from spillcache.errors import ResultAmbiguous, ResultNotFound, SpillCorrupt
+from spillcache.errors import ArgumentsInvalid, ResultAmbiguous, ResultNotFound, SpillCorrupt
 from spillcache.scan import Inventory, ResultTable, pack_results, unpack_results
 from spillcache.shown import shown_name
 
@@ -69,8 +69,11 @@ def summarise(inventory: Inventory) -> Summary:
 def find_result(inventory: Inventory, wanted: str | int) -> int:
     """The place (from 0) of the result that a reader named, or numbered from 1.
 
-    Raises `ResultNotFound` with the nearest names, or `ResultAmbiguous` with the numbers to choose from.
+    Raises `ResultNotFound` with the nearest names, `ResultAmbiguous` with the numbers to choose from, or
+    `ArgumentsInvalid` for what is neither name nor number: True is not the first result.
     """
+    if isinstance(wanted, bool) or not isinstance(wanted, str | int):
+        raise ArgumentsInvalid("result must be a name or a number")
     if isinstance(wanted, str):
         matches = _by_name(inventory.results, wanted)
         if len(matches) == 1:
@@ -79,7 +82,7 @@ def find_result(inventory: Inventory, wanted: str | int) -> int:
             raise _ambiguous(matches)
         if not wanted.strip().isdecimal() or not wanted.strip().isascii():
             raise _unknown_name(inventory, wanted)
-        wanted = int(wanted.strip()[:12])
+        wanted = int(wanted.strip().lstrip("0")[:12] or 0)  # what is cut off is too large in any case
     if 1 <= wanted <= len(inventory.results):
         return wanted - 1
     raise ResultNotFound(

@@ -10,6 +10,8 @@ from spillcache import defaults
 from spillcache.errors import ArgumentsInvalid
 from spillcache.wire import PLAIN, Wire
 
+_LONGEST_S = 10**10  # three centuries: fits the manifest, and Redis
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
@@ -37,8 +39,8 @@ class Terms:
     wire: Wire = PLAIN
 
     def __post_init__(self) -> None:
-        if self.ttl_s <= 0 or self.max_age_s <= 0:
-            raise ArgumentsInvalid("ttl_s and max_age_s must be positive")
+        if not (0 < self.ttl_s <= _LONGEST_S and 0 < self.max_age_s <= _LONGEST_S):  # NaN is neither
+            raise ArgumentsInvalid(f"ttl_s and max_age_s must be positive and at most {_LONGEST_S} seconds")
         if min(self.preview_bytes) < 0 or self.max_payload_bytes < 1:
             raise ArgumentsInvalid("sizes must not be negative")
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spillcache.digest import seal
-from spillcache.errors import ManifestVersionUnsupported, ResultAmbiguous, ResultNotFound, SpillCorrupt
+from spillcache.errors import (
+    ArgumentsInvalid,
+    ManifestVersionUnsupported,
+    ResultAmbiguous,
+    ResultNotFound,
+    SpillCorrupt,
+)
 from spillcache.ids import new_id
 from spillcache.inventory import (
     FIELD,
@@ -75,10 +82,17 @@ def test_a_name_that_only_looks_like_another_is_told_apart() -> None:
     assert find_result(inventory, 1) == 0
 
 
-@pytest.mark.parametrize(("wanted", "place"), [(1, 0), (3, 2), ("1", 0), (" 3 ", 2)])
+@pytest.mark.parametrize(("wanted", "place"), [(1, 0), (3, 2), ("1", 0), (" 3 ", 2), ("0" * 20 + "3", 2)])
 def test_results_are_numbered_from_one(wanted: str | int, place: int) -> None:
     """A number, or a text of one, is an index where no result bears it as its name."""
     assert find_result(inventory_of("a", "b", "c"), wanted) == place
+
+
+@pytest.mark.parametrize("wanted", [True, False, 1.0, 1.5, b"a", [1], {}, None])
+def test_what_is_neither_name_nor_number_is_refused(wanted: Any) -> None:
+    """Agents send such things; `true` was read as number 1."""
+    with pytest.raises(ArgumentsInvalid):
+        find_result(inventory_of("a", "b"), wanted)
 
 
 def test_a_numeric_name_comes_before_the_number() -> None:
@@ -95,7 +109,9 @@ def repr_of(wanted: str | int) -> str:
 
 
 @pytest.mark.parametrize(
-    "wanted", [0, -1, 4, 10**30, 10**5_000, "0", "4", "-1", "\uff19", "²", "1.0", "9" * 5_000, "null"], ids=repr_of
+    "wanted",
+    [0, -1, 4, 10**30, 10**5_000, "0", "4", "1000000000001", "0" * 20, "-1", "\uff19", "²", "1.0", "9" * 5_000, "null"],
+    ids=repr_of,
 )
 def test_a_number_that_is_not_there_is_not_found(wanted: str | int) -> None:
     """No wrapping round from the end, no rounding, no reading of foreign digits."""

@@ -35,7 +35,8 @@ def test_redis_keeps_a_spill_a_whole_lease_after_a_read_that_did_not_renew(ttl_m
     "wrong",
     [
         {"ttl_s": 0}, {"ttl_s": -1}, {"max_age_s": 0}, {"preview_bytes": (-1, 0)}, {"preview_bytes": (0, -1)},
-        {"max_payload_bytes": 0},
+        {"max_payload_bytes": 0}, {"ttl_s": float("nan")}, {"ttl_s": float("inf")}, {"max_age_s": float("inf")},
+        {"max_age_s": 1e18},
     ],
 )  # fmt: skip
 def test_terms_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
