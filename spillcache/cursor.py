@@ -45,7 +45,7 @@ _TO_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
-class Kind(IntEnum):
+class WalkKind(IntEnum):
     """What the cursor continues."""
 
     WALK = 0  # the whole payload, from page 1
@@ -54,13 +54,13 @@ class Kind(IntEnum):
     INVENTORY = 3  # the list of results; position counts entries
 
 
-_KINDS = tuple(Kind)
+_KINDS = tuple(WalkKind)
 
 
 class Cursor(NamedTuple):
     """What a cursor says. `start` and `end` bound the walk in bytes; both are 0 for kinds WALK and INVENTORY."""
 
-    kind: Kind
+    kind: WalkKind
     position: int
     stamp: int
     walk: int
@@ -91,7 +91,7 @@ def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) 
     body = _SHORT.pack(
         VERSION << 4 | cursor.kind, tag[0], cursor.position.to_bytes(5), cursor.stamp - LEASE_EPOCH, cursor.walk
     )
-    if cursor.kind in (Kind.RESULT, Kind.PART):
+    if cursor.kind in (WalkKind.RESULT, WalkKind.PART):
         body += _LONG.pack(cursor.start.to_bytes(5), cursor.end.to_bytes(5), bytes(2))
     signed = binascii.b2a_base64(body + _mac(key, body, spill_id, tenant), newline=False)
     return signed.translate(_TO_URL_SAFE).decode()
@@ -127,7 +127,7 @@ def _read(body: bytes) -> Cursor:
     if head & 15 >= len(_KINDS):
         raise CursorVersionUnsupported("the cursor continues something that this release does not know")
     kind = _KINDS[head & 15]
-    long = kind is Kind.RESULT or kind is Kind.PART
+    long = kind is WalkKind.RESULT or kind is WalkKind.PART
     if len(body) != _SHORT.size + long * _LONG.size:
         raise CursorVersionUnsupported("the cursor has a length that this release does not know")
     start, end, spare = _LONG.unpack_from(body, _SHORT.size) if long else (b"", b"", b"\0\0")

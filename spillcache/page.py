@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from spillcache.cursor import MAX_CHARACTERS, MAX_POSITION, Cursor, Kind
+from spillcache.cursor import MAX_CHARACTERS, MAX_POSITION, Cursor, WalkKind
 from spillcache.cut import MIN_ROOM, cut
 from spillcache.edges import floor_edge
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
 from spillcache.frame import Chunk, results_at
 from spillcache.manifest import Manifest
 from spillcache.receipt import CHARACTERS as RECEIPT_CHARACTERS
-from spillcache.scan import Kind as PayloadKind
+from spillcache.scan import Kind
 from spillcache.wire import Wire
 
 Status = Literal["COMPLETE", "PARTIAL", "FAILED"]
@@ -162,7 +162,7 @@ def make_page(
 
     COMPLETE is said only at the end of a walk of the whole payload: its cursor proves that all before was served.
     """
-    bounded = state.kind in (Kind.RESULT, Kind.PART)
+    bounded = state.kind in (WalkKind.RESULT, WalkKind.PART)
     scope_end = state.end if bounded else manifest.size
     begin = state.position - window_start
     limit = min(scope_end - window_start, len(window.text))
@@ -181,8 +181,8 @@ def make_page(
         status="COMPLETE" if complete else "PARTIAL",
         next_cursor=None if last else sign(stop),
         receipt=certify() if complete else None,
-        result_status="COMPLETE" if last and state.kind is Kind.RESULT else None,
-        unread=_unread(state, manifest.size) if last and state.kind is Kind.PART else (),
+        result_status="COMPLETE" if last and state.kind is WalkKind.RESULT else None,
+        unread=_unread(state, manifest.size) if last and state.kind is WalkKind.PART else (),
         results=results_at(window, begin, max(begin, end - 1)),
         results_total=manifest.results,
         inventory=inventory,
@@ -195,7 +195,7 @@ def _unread(state: Cursor, size: int) -> tuple[tuple[int, int], ...]:
     return tuple(span for span in outside if span[0] < span[1])
 
 
-def chunk_kind_of(kind: PayloadKind, *, whole: bool) -> ChunkKind:
+def chunk_kind_of(kind: Kind, *, whole: bool) -> ChunkKind:
     """The `chunk_kind` of a page; `whole` when the page holds all of the payload."""
     if kind == "json":
         return "json" if whole else "json_part"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spillcache.chunks import Chunker
-from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor
+from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, decode_cursor, encode_cursor
 from spillcache.cut import reach
 from spillcache.frame import CHUNK_BYTES, SEGMENT_CHUNKS, chunk_count, decode_frame, join
 from spillcache.ids import new_id
@@ -38,12 +38,12 @@ class MemorySpill:
 
     def first(self, budget: int, wire: Wire = PLAIN) -> Page:
         """Page 1, without the inventory."""
-        return self.page(Cursor(Kind.WALK, 0, LEASE_EPOCH, 1), budget, wire)
+        return self.page(Cursor(WalkKind.WALK, 0, LEASE_EPOCH, 1), budget, wire)
 
     def first_of_result(self, number: int, budget: int, wire: Wire = PLAIN) -> Page:
         """The first page of a result, numbered from 1."""
         result = self.contents.inventory.results[number - 1]
-        return self.page(Cursor(Kind.RESULT, result.start, LEASE_EPOCH, 1, result.start, result.end), budget, wire)
+        return self.page(Cursor(WalkKind.RESULT, result.start, LEASE_EPOCH, 1, result.start, result.end), budget, wire)
 
     def next(self, cursor: str, budget: int, wire: Wire = PLAIN) -> Page:
         """The page that a cursor asks for."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spillcache.chunks import Chunker
-from spillcache.cursor import LEASE_EPOCH, Cursor, Kind
+from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind
 from spillcache.edges import LONGEST_UNIT
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES, SEGMENT_CHUNKS, decode_frame
 from spillcache.scan import Inventory, Scanner, SlabTable
@@ -62,7 +62,7 @@ def around_the_segment_edge(
     """Pages from a safe place shortly before the first segment's edge on, until well behind it."""
     position = begin
     while position < SEGMENT_BYTES + 2 * budget and position < len(stored.payload):
-        page = stored.page(Cursor(Kind.WALK, position, LEASE_EPOCH, 1), budget, wire)
+        page = stored.page(Cursor(WalkKind.WALK, position, LEASE_EPOCH, 1), budget, wire)
         yield page.start, page.end, page.data
         position = page.end
 
@@ -101,7 +101,7 @@ def test_a_payload_that_ends_around_the_edge_of_a_segment(more: int) -> None:
     budget = 48_000
     pages = list(around_the_segment_edge(stored, SEGMENT_BYTES - 60_000, budget, PLAIN))
     assert b"".join(data for _, _, data in pages) == payload[SEGMENT_BYTES - 60_000 :]
-    final = stored.page(Cursor(Kind.WALK, pages[-1][0], LEASE_EPOCH, 1), budget, PLAIN)
+    final = stored.page(Cursor(WalkKind.WALK, pages[-1][0], LEASE_EPOCH, 1), budget, PLAIN)
     assert (final.end, final.status) == (len(payload), "COMPLETE")
 
 
@@ -111,7 +111,7 @@ def test_binary_data_needs_no_overhang() -> None:
     stored = spill(payload)
     last = decode_frame(stored.frames[SEGMENT_CHUNKS - 1], SPILL_ID, SEGMENT_CHUNKS - 1, len(payload))
     assert last.overhang == 0
-    page = stored.page(Cursor(Kind.WALK, SEGMENT_BYTES - 9, LEASE_EPOCH, 1), 7_500, PLAIN)
+    page = stored.page(Cursor(WalkKind.WALK, SEGMENT_BYTES - 9, LEASE_EPOCH, 1), 7_500, PLAIN)
     assert (page.end, page.status) == (SEGMENT_BYTES, "PARTIAL")
 
 

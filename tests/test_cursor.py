@@ -18,7 +18,7 @@ from spillcache.cursor import (
     MAX_CHARACTERS,
     MAX_POSITION,
     Cursor,
-    Kind,
+    WalkKind,
     decode_cursor,
     encode_cursor,
     is_given,
@@ -37,8 +37,10 @@ STAMPS = st.integers(LEASE_EPOCH, LEASE_EPOCH + 2**32 - 1)
 WALKS = st.integers(0, 2**32 - 1)
 
 cursors = st.one_of(
-    st.tuples(st.sampled_from((Kind.WALK, Kind.INVENTORY)), POSITIONS, STAMPS, WALKS).map(lambda parts: Cursor(*parts)),
-    st.tuples(st.sampled_from((Kind.RESULT, Kind.PART)), POSITIONS, STAMPS, WALKS, POSITIONS, POSITIONS).map(
+    st.tuples(st.sampled_from((WalkKind.WALK, WalkKind.INVENTORY)), POSITIONS, STAMPS, WALKS).map(
+        lambda parts: Cursor(*parts)
+    ),
+    st.tuples(st.sampled_from((WalkKind.RESULT, WalkKind.PART)), POSITIONS, STAMPS, WALKS, POSITIONS, POSITIONS).map(
         lambda parts: Cursor(*parts)
     ),
 )
@@ -68,7 +70,7 @@ def test_a_cursor_says_what_was_signed(cursor: Cursor) -> None:
     """40 characters for a walk and the inventory, 56 inside a result, all of them safe in a URL; read back exactly."""
     text = sign(cursor)
     assert read(text) == cursor
-    assert len(text) == (MAX_CHARACTERS if cursor.kind in (Kind.RESULT, Kind.PART) else 40)
+    assert len(text) == (MAX_CHARACTERS if cursor.kind in (WalkKind.RESULT, WalkKind.PART) else 40)
     assert set(text) <= set(URL_SAFE)
 
 
@@ -184,7 +186,7 @@ def test_a_replica_learns_a_new_key_from_the_ring_s_file(tmp_path: Path) -> None
     path = tmp_path / "ring"
     path.write_text(format_ring({"old": OLD}, "old"))
     ring = Keyring.from_file(path)
-    cursor = Cursor(Kind.WALK, 7, LEASE_EPOCH, 1)
+    cursor = Cursor(WalkKind.WALK, 7, LEASE_EPOCH, 1)
     text = sign(cursor, ring=Keyring({"old": OLD, "new": NEW}, sign="new"))
     with pytest.raises(CursorKeyUnknown):
         read(text, ring=ring)
@@ -194,7 +196,7 @@ def test_a_replica_learns_a_new_key_from_the_ring_s_file(tmp_path: Path) -> None
 
 def test_two_processes_without_a_shared_secret_reject_each_other() -> None:
     """A key made in each process would fail half of all reads: so none is ever made by itself."""
-    cursor = Cursor(Kind.WALK, 7, LEASE_EPOCH, 1)
+    cursor = Cursor(WalkKind.WALK, 7, LEASE_EPOCH, 1)
     here, there = (Keyring.from_secret(hashlib.sha256(seed).digest()) for seed in (b"a", b"b"))
     with pytest.raises(CursorRejected):
         read(sign(cursor, ring=here), ring=there)
@@ -203,14 +205,14 @@ def test_two_processes_without_a_shared_secret_reject_each_other() -> None:
 @pytest.mark.parametrize("version", [0, 2, 15])
 def test_another_format_is_told_apart_before_anything_else(version: int) -> None:
     """During a rollout a cursor of a newer release is unsupported, not tampered with."""
-    raw = bytearray(base64.urlsafe_b64decode(sign(Cursor(Kind.WALK, 7, LEASE_EPOCH, 1))))
+    raw = bytearray(base64.urlsafe_b64decode(sign(Cursor(WalkKind.WALK, 7, LEASE_EPOCH, 1))))
     raw[0] = version << 4
     assert refused(base64.urlsafe_b64encode(raw).decode()) is CursorVersionUnsupported
 
 
 def test_no_kind_of_cursor_can_pass_for_another() -> None:
     """A walk inside a result, or of the inventory, cannot be turned into one of the whole."""
-    for kind in (Kind.RESULT, Kind.PART, Kind.INVENTORY):
+    for kind in (WalkKind.RESULT, WalkKind.PART, WalkKind.INVENTORY):
         raw = bytearray(base64.urlsafe_b64decode(sign(Cursor(kind, 7, LEASE_EPOCH, 1))))
         raw[0] &= 0xF0
         assert refused(base64.urlsafe_b64encode(raw).decode()) is CursorRejected
@@ -219,4 +221,4 @@ def test_no_kind_of_cursor_can_pass_for_another() -> None:
 def test_what_is_signed_fits_its_bytes_or_fails_loudly() -> None:
     """A position beyond a tebibyte cannot be said, so it is not said wrongly."""
     with pytest.raises(OverflowError):
-        sign(Cursor(Kind.WALK, MAX_POSITION + 1, LEASE_EPOCH, 1))
+        sign(Cursor(WalkKind.WALK, MAX_POSITION + 1, LEASE_EPOCH, 1))

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor
+from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, decode_cursor, encode_cursor
 from spillcache.errors import BudgetTooSmall
 from spillcache.inventory import Contents
 from spillcache.listing import Listing, list_results
-from spillcache.scan import Kind as PayloadKind
-from spillcache.scan import scan
+from spillcache.scan import Kind, scan
 from spillcache.shown import shown_name
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.memory import KEYRING, SPILL_ID, TENANT
@@ -22,7 +21,7 @@ from tests.strategies import payloads, wires
 
 
 @functools.lru_cache(maxsize=4)
-def contents_of(payload: bytes) -> tuple[PayloadKind, Contents]:
+def contents_of(payload: bytes) -> tuple[Kind, Contents]:
     """What is stored of a payload's inventory."""
     found = scan(payload)
     return found.kind, Contents(found.inventory, int(found.slabs.extra_once.sum()), int(found.slabs.extra_twice.sum()))
@@ -31,7 +30,7 @@ def contents_of(payload: bytes) -> tuple[PayloadKind, Contents]:
 def listed(payload: bytes, budget: int | None, *, position: int = 0, wire: Wire = PLAIN) -> Listing:
     """The entries of a payload's inventory from `position` on."""
     kind, contents = contents_of(payload)
-    cursor = Cursor(Kind.INVENTORY, 0, LEASE_EPOCH, 1)
+    cursor = Cursor(WalkKind.INVENTORY, 0, LEASE_EPOCH, 1)
     return list_results(
         contents,
         spill_id=SPILL_ID,

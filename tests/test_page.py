@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spillcache.cursor import LEASE_EPOCH, MAX_POSITION, Cursor, Kind, decode_cursor, encode_cursor
+from spillcache.cursor import LEASE_EPOCH, MAX_POSITION, Cursor, WalkKind, decode_cursor, encode_cursor
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
 from spillcache.frame import CHUNK_BYTES
 from spillcache.page import Page, reserve, room_for_chunk
@@ -281,7 +281,7 @@ def test_a_walk_begun_elsewhere_ends_with_what_it_did_not_read() -> None:
     """A part of the payload, read to its end, lists the byte ranges outside it and is never COMPLETE."""
     stored = spill(b"x" * 5_000)
     for start, end, unread in ((0, 900, ((900, 5_000),)), (4_000, 5_000, ((0, 4_000),)), (7, 9, ((0, 7), (9, 5_000)))):
-        page = stored.page(Cursor(Kind.PART, start, LEASE_EPOCH, 1, start, end), 7_500, PLAIN)
+        page = stored.page(Cursor(WalkKind.PART, start, LEASE_EPOCH, 1, start, end), 7_500, PLAIN)
         assert (page.data, page.status, page.receipt) == (b"x" * (end - start), "PARTIAL", None)
         assert page.unread == unread
         assert page.as_dict()["unread"] == [list(span) for span in unread]
@@ -341,7 +341,7 @@ def test_the_reserve_holds_for_the_largest_payload_there_may_be(wire: Wire) -> N
     """A tebibyte, ten-digit results, the longest cursor, a receipt, two unread ranges: what stands beside a chunk."""
     far = MAX_POSITION
     page = Page("", far, far, far, "json_part", "", "PARTIAL", results=(10**10, 10**10 + 1), results_total=10**10)
-    cursor = encode_cursor(Cursor(Kind.RESULT, far, LEASE_EPOCH, 2**32 - 1, far, far), KEYRING, SPILL_ID, TENANT)
+    cursor = encode_cursor(Cursor(WalkKind.RESULT, far, LEASE_EPOCH, 2**32 - 1, far, far), KEYRING, SPILL_ID, TENANT)
     receipt = spill(b"").first(1_500).receipt
     for ending in (
         replace(page, next_cursor=cursor),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from spillcache._sync.gate import compute
 from spillcache._sync.store import Field, Store
-from spillcache.cursor import LEASE_EPOCH, Cursor, Kind, decode_cursor, encode_cursor, is_given
+from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, decode_cursor, encode_cursor, is_given
 from spillcache.cut import reach
 from spillcache.envelope import fit_summary, inventory_cost
 from spillcache.errors import (
@@ -90,7 +90,7 @@ class Reader:
         spill_id = parse_id(spill_id)
         if is_given(cursor):
             state = decode_cursor(cursor, self._keyring, spill_id, tenant)
-            if state.kind is Kind.INVENTORY:
+            if state.kind is WalkKind.INVENTORY:
                 raise ArgumentsInvalid("this cursor continues the inventory; call again with inventory: true")
             if _is_named(result):
                 self._check_inside(spill_id, state, result, tenant)
@@ -105,12 +105,12 @@ class Reader:
         position, state = 0, None
         if is_given(cursor):
             state = decode_cursor(cursor, self._keyring, spill_id, tenant)
-            if state.kind is not Kind.INVENTORY:
+            if state.kind is not WalkKind.INVENTORY:
                 raise ArgumentsInvalid("this cursor continues pages, not the inventory; call again without inventory")
             position = state.position
         manifest, contents = self._contents(spill_id, tenant, state.stamp if state else None)
         stamp = self._lease(spill_id, manifest, state.stamp if state else None)
-        walk = state.renewed(stamp) if state else Cursor(Kind.INVENTORY, 0, stamp, self._new_walk())
+        walk = state.renewed(stamp) if state else Cursor(WalkKind.INVENTORY, 0, stamp, self._new_walk())
         return compute(
             _work(contents),
             list_results,
@@ -178,14 +178,14 @@ class Reader:
         inventory = fit_summary(summary, room // 4, terms.wire)
         room -= inventory_cost(inventory, terms.wire) if inventory else 0
         stamp = self._lease(spill_id, window.manifest, None)
-        state = Cursor(Kind.WALK, 0, stamp, self._new_walk())
+        state = Cursor(WalkKind.WALK, 0, stamp, self._new_walk())
         return self._page(window, state, room, spill_id, tenant, terms, inventory or None)
 
     def _first_of_result(self, spill_id: str, result: str | int, tenant: str, terms: Terms) -> Page:
         manifest, contents = self._contents(spill_id, tenant, None)
         found = self._find(contents, result)
         stamp = self._lease(spill_id, manifest, None)
-        state = Cursor(Kind.RESULT, found.start, stamp, self._new_walk(), found.start, found.end)
+        state = Cursor(WalkKind.RESULT, found.start, stamp, self._new_walk(), found.start, found.end)
         room = room_for_chunk(terms.budget_bytes, terms.wire)
         window = self._window(spill_id, found.start, reach(room, terms.wire), (), tenant, stamp)
         return self._page(window, state, room, spill_id, tenant, terms)
