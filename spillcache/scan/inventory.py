@@ -14,7 +14,7 @@ from spillcache.scan.index import Index
 from spillcache.scan.keys import key_ends, repeats
 from spillcache.scan.model import MAX_RESULTS, Inventory, Kind
 from spillcache.scan.names import find_names
-from spillcache.scan.search import Listing, find_results
+from spillcache.scan.search import FoundResults, find_results
 from spillcache.scan.table import NO_RESULTS, Naming, ResultTable
 from spillcache.scan.tokens import LINE_END
 from spillcache.scan.words import Texts, gather
@@ -64,7 +64,7 @@ def take_inventory(index: Index, kind: Kind, ending: Ending) -> tuple[Inventory,
     return inventory, listing.starts, listing.level
 
 
-def _of_document(index: Index, ending: Ending) -> tuple[Listing | None, list[str]]:
+def _of_document(index: Index, ending: Ending) -> tuple[FoundResults | None, list[str]]:
     start = len(_BOM) if index.raw(0, len(_BOM)) == _BOM else 0
     root = int(index.skip_blanks(np.array([start]))[0])
     if root >= index.end:
@@ -80,7 +80,7 @@ def _of_document(index: Index, ending: Ending) -> tuple[Listing | None, list[str
     return listing, partial
 
 
-def _of_lines(index: Index, *, whole: bool) -> Listing:
+def _of_lines(index: Index, *, whole: bool) -> FoundResults:
     """Each line that is not blank is a result; its number counts blank ones too."""
     begin = lines = total = 0
     starts: list[Ints] = []
@@ -98,7 +98,7 @@ def _of_lines(index: Index, *, whole: bool) -> Listing:
         begin = int(line_ends[-1]) + 1
     start, end, number = (np.concatenate(parts or [_NONE])[:MAX_RESULTS] for parts in (starts, ends, numbers))
     partial = ("too_many",) if total > MAX_RESULTS else ()
-    return Listing("$", 0, start, index.trim_blanks(end), start, number, total if whole else None, partial)
+    return FoundResults("$", 0, start, index.trim_blanks(end), start, number, total if whole else None, partial)
 
 
 def _line_ends(index: Index, *, whole: bool) -> Iterator[Ints]:
@@ -111,7 +111,7 @@ def _line_ends(index: Index, *, whole: bool) -> Iterator[Ints]:
         yield np.array([index.end])
 
 
-def _results(index: Index, listing: Listing) -> tuple[ResultTable, int]:
+def _results(index: Index, listing: FoundResults) -> tuple[ResultTable, int]:
     if not len(listing.starts):
         return NO_RESULTS, 0
     own = read_fields(index, int(listing.starts[0]), int(listing.ends[-1]), listing.level + 1)
@@ -133,7 +133,7 @@ def _results(index: Index, listing: Listing) -> tuple[ResultTable, int]:
     return results, repeated + _repeats_within(index, own)
 
 
-def _names(index: Index, listing: Listing, own: Fields | None) -> tuple[Naming, Texts]:
+def _names(index: Index, listing: FoundResults, own: Fields | None) -> tuple[Naming, Texts]:
     if listing.whole is not None:
         return "whole", Texts.of(listing.whole)
     if listing.key_ends is not None:
@@ -142,7 +142,7 @@ def _names(index: Index, listing: Listing, own: Fields | None) -> tuple[Naming, 
     return "values", gather(index.text, start, end)
 
 
-def _types(index: Index, listing: Listing) -> Bytes:
+def _types(index: Index, listing: FoundResults) -> Bytes:
     first = index.text.take(listing.values, mode="clip")
     types = _TYPE_OF_BYTE.take(first)
     types[listing.values >= listing.ends] = 0

@@ -40,7 +40,7 @@ _MOST_KEYS, _MOST_ELEMENTS = 256, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listing:
+class FoundResults:
     """What an inventory lists: members of the container at `path`, or one value, whose key is then `whole`, in quotes.
 
     `values` are the starts of the values, which for members of an object come after `starts`, those of the keys;
@@ -84,10 +84,10 @@ class _Search:
         self._index = index
         self._root = root
         self._ahead: list[_Step] = []
-        self._best: tuple[tuple[int, int], Callable[[], Listing]] | None = None
+        self._best: tuple[tuple[int, int], Callable[[], FoundResults]] | None = None
         self._partial: tuple[str, ...] = ()
 
-    def run(self, root: _Step) -> Listing | None:
+    def run(self, root: _Step) -> FoundResults | None:
         self._ahead = [root]
         for _ in range(_MOST_CONTAINERS):
             if not self._ahead:
@@ -100,7 +100,7 @@ class _Search:
             if self._best is not None and self._best[0][0] == _RESULTS:
                 break
         if self._best is None:
-            return Listing("$", 0, *(_NONE,) * 4, None, self._partial) if self._partial else None
+            return FoundResults("$", 0, *(_NONE,) * 4, None, self._partial) if self._partial else None
         return self._best[1]()
 
     def _look_at(self, step: _Step) -> None:
@@ -192,29 +192,29 @@ class _Search:
             for way in reversed(ways)
         )
 
-    def _offer(self, worth: int, step: _Step, listing: Callable[[], Listing]) -> None:
+    def _offer(self, worth: int, step: _Step, listing: Callable[[], FoundResults]) -> None:
         """Take a listing, made only if it is the best in the end."""
         rank = (worth, step.level)
         if self._best is None or rank > self._best[0]:
             self._best = (rank, listing)
 
 
-def _whole(step: _Step, end: int) -> Listing:
+def _whole(step: _Step, end: int) -> FoundResults:
     start = np.array([step.start])
     place = np.zeros(1, np.int64)
-    return Listing(step.path, step.level, start, np.array([end]), start, place, 1, (), whole=step.key)
+    return FoundResults(step.path, step.level, start, np.array([end]), start, place, 1, (), whole=step.key)
 
 
-def _elements(step: _Step, array: Container) -> Listing:
+def _elements(step: _Step, array: Container) -> FoundResults:
     place = np.arange(len(array.starts))
     starts, faults = array.starts, _faults(array)
-    return Listing(step.path, array.level, starts, array.ends, starts, place, array.total, faults)
+    return FoundResults(step.path, array.level, starts, array.ends, starts, place, array.total, faults)
 
 
-def _members(index: Index, step: _Step, node: Container) -> Listing:
+def _members(index: Index, step: _Step, node: Container) -> FoundResults:
     start, key_end, value, end = all_members(index, node)
     place = np.arange(len(start))
-    return Listing(step.path, node.level, start, end, value, place, node.total, _faults(node), key_ends=key_end)
+    return FoundResults(step.path, node.level, start, end, value, place, node.total, _faults(node), key_ends=key_end)
 
 
 _NONE: Ints = np.empty(0, np.int64)
@@ -226,7 +226,7 @@ def _faults(container: Container) -> tuple[str, ...]:
     return (("malformed",) if not container.well_closed else ()) + (("too_many",) if too_many else ())
 
 
-def find_results(index: Index, start: int, *, whole: bool) -> tuple[Listing | None, int | None]:
+def find_results(index: Index, start: int, *, whole: bool) -> tuple[FoundResults | None, int | None]:
     """The results of the document whose first value begins at `start`, and where that document ends.
 
     There is no listing when the document holds no list of any kind, and no end when it does not show. `whole` says that
