@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spillcache.cli.root import main
+from spillcache.cli import main
 
 if __name__ == "__main__":
     main()

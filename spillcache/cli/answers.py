@@ -6,7 +6,6 @@ Payloads come from strangers: on a terminal their control characters are shown, 
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable
@@ -17,31 +16,11 @@ import orjson
 from rich.console import Console
 from rich.markup import escape
 
-from spillcache.cli import exits
-from spillcache.errors import ResultNotFound, SpillError
-
 _PIPED_WIDTH = 160  # what is piped has no width of its own; rich would fold it at 80
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # C0, C1, bidi; not \t \n
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, exactly as a program would get it.")
-
-
-class Verb(click.Command):
-    """A command that answers a `SpillError` in its own way: typed, with what to do next, and with an exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. A reader that went away is no error of ours: it ends us quietly."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except SpillError as error:
-            print_error(error, as_json=bool(ctx.params.get("as_json")))
-            ctx.exit(exits.FAILED)
-        except BrokenPipeError:
-            drop_output()
-            ctx.exit(exits.CLOSED)
-        return result
 
 
 def console(*, aside: bool = False) -> Console:
@@ -50,21 +29,9 @@ def console(*, aside: bool = False) -> Console:
     return Console(stderr=aside, highlight=False, width=None if stream.isatty() else _PIPED_WIDTH)
 
 
-def print_json(answer: Any) -> None:
-    """One line of JSON on standard output."""
-    click.echo(orjson.dumps(answer))
-
-
-def print_error(error: SpillError, *, as_json: bool) -> None:
-    """An error: for programs on standard output, where they look for the answer; for people on standard error."""
-    if as_json:
-        print_json(error.as_dict())
-        return
-    aside = console(aside=True)
-    say(aside, f"[bold red]FAILED[/] [bold]{error.code}[/]: {escape(visible(error.message))}")
-    if isinstance(error, ResultNotFound) and error.nearest:
-        say(aside, f"[dim]Nearest:[/] {escape(visible(', '.join(error.nearest)))}")
-    say(aside, f"[dim]Next:[/] {escape(error.next_step)}")
+def print_json(answer: Any, *, aside: bool = False) -> None:
+    """One line of JSON on standard output, or `aside` on standard error."""
+    click.echo(orjson.dumps(answer), err=aside)
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -82,13 +49,6 @@ def say(out: Console, sentence: str) -> None:
 def notice(sentence: str) -> None:
     """A remark that is not the answer, on standard error."""
     say(console(aside=True), f"[dim]{escape(sentence)}[/]")
-
-
-def drop_output() -> None:
-    """Nobody reads standard output any more: let what is still buffered go nowhere, without another complaint."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def write_raw(data: bytes) -> None:

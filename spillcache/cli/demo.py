@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from spillcache.cli import exits
-from spillcache.cli.answers import Verb, console, json_option, print_json, say, visible
+from spillcache.cli.answers import console, json_option, print_json, say, visible
+from spillcache.cli.verb import Verb
 from spillcache.demo.replay import Replay, replay
 from spillcache.demo.views import NO_DATA, UNAVAILABLE, Conclusion, Series
 
 _WIDEST = 130  # columns; a wider table leaves the eye nothing to follow
+_RULE = (
+    'The text search delivers labels only: a series whose labels came without a value is taken for "Unavailable"; one '
+    'whose labels did not come, for "no data".'
+)
 _WAYS = {"preview": "the preview", "search": "a text search", "walk": "the walk"}
 
 
@@ -67,7 +73,7 @@ def _tally(found: Replay, way: str) -> dict[str, int]:
 
 def _print(found: Replay, out: Console) -> None:
     out.print()
-    out.print(_series_table(found, out))
+    _print_series(found, out)
     out.print()
     out.print(_tally_table(found))
     out.print()
@@ -79,27 +85,37 @@ def _print(found: Replay, out: Console) -> None:
     out.print(f"\n[bold {color}]{found.walk.last['status']}[/] {found.size:,} bytes, sha256 {found.sha256}")
 
 
-def _series_table(found: Replay, out: Console) -> Table:
-    table = Table(
-        title="What three ways of looking let an agent say of each series: last value (samples)",
-        title_justify="left",
-        header_style="bold",
-        border_style="dim",
-        box=box.SIMPLE_HEAD,
-        width=min(out.width, _WIDEST),
-    )
-    table.add_column("series", overflow="ellipsis", no_wrap=True, ratio=1)
-    for name in _WAYS.values():
-        table.add_column(name, no_wrap=True, min_width=14)
-    query = None
-    for number, one in enumerate(found.series):
-        if one.query != query:
-            query = one.query
-            table.add_section()
-            table.add_row(f"[bold cyan]{escape(visible(query))}[/]")
-        said = [_cell(found.conclusions[way][number], one) for way in _WAYS]
-        table.add_row(f"  {escape(visible(_labels(one, found.series)))}", *said)
+def _print_series(found: Replay, out: Console) -> None:
+    """A table for each query under the query itself, which may be longer than a column is wide; all have equal columns.
+
+    Series without room for their labels take more lines, so that no name is cut.
+    """
+    cells = [[_cell(said[number], one) for said in _said(found)] for number, one in enumerate(found.series)]
+    widths = [max(len(Text.from_markup(row[way])) for row in cells) for way in range(len(_WAYS))]
+    widths = [max(width, len(name)) for width, name in zip(widths, _WAYS.values(), strict=True)]
+    say(out, "[bold]What three ways of looking let an agent say of each series: last value (samples)[/]")
+    say(out, f"[dim]{_RULE}[/]\n")
+    out.print(_columns(out, ["series", *_WAYS.values()], widths, header=True))
+    by_query = itertools.groupby(range(len(cells)), key=lambda number: found.series[number].query)
+    for query, numbers in by_query:
+        out.print(f"[bold cyan]{escape(visible(query))}[/]")
+        table = _columns(out, [""] * (1 + len(_WAYS)), widths)
+        for number in numbers:
+            table.add_row(escape(visible(_labels(found.series[number], found.series))), *cells[number])
+        out.print(table)
+
+
+def _columns(out: Console, headings: Sequence[str], widths: Sequence[int], *, header: bool = False) -> Table:
+    table = Table(box=None, show_header=header, header_style="bold underline", padding=(0, 1, 0, 2))
+    room = min(out.width, _WIDEST) - sum(widths) - 3 * (1 + len(widths))
+    table.add_column(headings[0], width=room, overflow="fold")
+    for heading, width in zip(headings[1:], widths, strict=True):
+        table.add_column(heading, width=width, no_wrap=True)
     return table
+
+
+def _said(found: Replay) -> list[list[Conclusion]]:
+    return [found.conclusions[way] for way in _WAYS]
 
 
 def _cell(said: Conclusion, series: Series) -> str:
@@ -115,14 +131,23 @@ def _number(text: str) -> str:
 
 
 def _labels(series: Series, all_of_them: Sequence[Series]) -> str:
-    """The labels that tell a series from its siblings."""
+    """As few labels as tell a series from its siblings."""
     siblings = [one.labels for one in all_of_them if one.query == series.query]
-    telling = {
-        name: value
-        for name, value in series.labels.items()
-        if any(other.get(name) != value for other in siblings) or (len(siblings) == 1 and name == "instance")
-    }
-    return ", ".join(f"{name}={value}" for name, value in telling.items()) or "(no label tells it apart)"
+    names = list(dict.fromkeys(name for labels in siblings for name in labels))
+    kinds = _kinds(siblings, names)
+    for name in list(names):
+        fewer = [other for other in names if other != name]
+        if len(siblings) > 1 and _kinds(siblings, fewer) == kinds:
+            names = fewer
+    if len(siblings) == 1:
+        names = [name for name in names if name == "instance"]
+    told = ", ".join(f"{name}={series.labels[name]}" for name in names if name in series.labels)
+    return told or "(no label tells it apart)"
+
+
+def _kinds(siblings: Sequence[Mapping[str, str]], names: Sequence[str]) -> int:
+    """How many of the siblings these labels tell apart."""
+    return len({tuple(labels.get(name) for name in names) for labels in siblings})
 
 
 def _tally_table(found: Replay) -> Table:

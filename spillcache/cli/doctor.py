@@ -7,26 +7,32 @@ from rich.markup import escape
 from rich.table import Table
 
 from spillcache.cli import exits
-from spillcache.cli.answers import Verb, console, json_option, notice, print_json, say, visible
+from spillcache.cli.answers import console, json_option, notice, print_json, say, visible
 from spillcache.cli.opened import settings_of
 from spillcache.cli.session import Session
-from spillcache.wiring.diagnosis import Finding, diagnose
+from spillcache.cli.verb import Verb
+from spillcache.wiring.diagnosis import Finding, Role, diagnose
 
-_SIGNS = {"ok": "[green]✓[/]", "advice": "[yellow]![/]", "change": "[bold red]✗[/]"}
+_SIGNS = {"ok": "[green]✓[/]", "note": "[dim]–[/]", "advice": "[yellow]![/]", "change": "[bold red]✗[/]"}
 
 
 @click.command(cls=Verb)
 @click.option("--strict", is_flag=True, help="Exit with 1 also for what is only advice.")
+@click.option(
+    "--role",
+    type=click.Choice(["writer", "reader", "both"]),
+    help="What the user must be permitted to be; by default one of the two is enough.",
+)
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, strict: bool, as_json: bool) -> None:
+def doctor(ctx: click.Context, strict: bool, role: Role | None, as_json: bool) -> None:
     """Check Redis (version, memory policy, role, every command under the ACL), keys and clock; say what to change.
 
     The commands are really tried, on a key under the prefix that is gone afterwards. Exit code 1 when something must
-    change.
+    change. A user who may only write, or only read, is sound unless --role asks for more.
     """
     session: Session = ctx.obj
-    findings = diagnose(settings_of(session), tell=notice)
+    findings = diagnose(settings_of(session), tell=notice, role=role)
     wrong = [found for found in findings if found.level == "change" or (strict and found.level == "advice")]
     if as_json:
         print_json({"healthy": not wrong, "findings": [found.as_dict() for found in findings]})

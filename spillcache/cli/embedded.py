@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from spillcache.cli.answers import Verb, console, json_option, print_json
+from spillcache.cli.answers import console, json_option, print_json
+from spillcache.cli.verb import Verb
 from spillcache.wiring.opening import embedded_state, stop_embedded
 
 

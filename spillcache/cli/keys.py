@@ -9,11 +9,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from spillcache.cli import rotation
-from spillcache.cli.answers import Verb, console, human_seconds, json_option, notice, print_json
+from spillcache.cli.answers import console, human_seconds, json_option, notice, print_json
 from spillcache.cli.opened import settings_of
+from spillcache.cli.output import already_done
 from spillcache.cli.session import Session
+from spillcache.cli.target import cannot_write
+from spillcache.cli.verb import Verb
 from spillcache.errors import ArgumentsInvalid
-from spillcache.keyring import Keyring, format_ring, parse_ring
+from spillcache.keyring import format_ring, parse_ring
 from spillcache.wiring.opening import Ring, stored_ring, write_private
 
 _AFTER = {
@@ -48,11 +51,13 @@ def new(output: Path | None, as_json: bool) -> None:
             next_step="Name another file, or add a key to the existing ring with `spillcache keys rotate`.",
         ) from None
     except OSError as error:
-        raise click.FileError(str(output), hint=error.strerror) from None
-    if as_json:
-        print_json({"file": str(output), "sign": kid, "keys": [kid]})
-    else:
-        console().print(f"made [bold]{escape(str(output))}[/], signing with key {kid}", soft_wrap=True)
+        raise cannot_write(output, error) from None
+    with already_done(f"The key ring was made: {output}"):
+        if as_json:
+            print_json({"file": str(output), "sign": kid, "keys": [kid]})
+        else:
+            console().print(f"made [bold]{escape(str(output))}[/], signing with key {kid}", soft_wrap=True)
+    if not as_json:
         notice(f"Every replica needs the same file: SPILLCACHE_KEYRING_FILE={output.absolute()}")
 
 
@@ -63,7 +68,6 @@ def list_(session: Session, as_json: bool) -> None:
     """List the ring's keys, without their secrets. Equal fingerprints on two replicas mean equal keys."""
     ring = stored_ring(settings_of(session), tell=notice)
     secrets, sign = parse_ring(ring.text)
-    Keyring(secrets, sign=sign)  # raises what a process that starts with this ring would raise
     prints = {kid: rotation.fingerprint(secret) for kid, secret in secrets.items()}
     if as_json:
         listed = [{"id": kid, "signs": kid == sign, "fingerprint": prints[kid]} for kid in secrets]
@@ -108,13 +112,13 @@ def rotate(session: Session, step: str | None, kid: str | None, force: bool, as_
     rotated = rotation.take(chosen, state, kid, max_age_s=0 if force else settings.max_age_s)
     rotation.replace_ring(ring.file, format_ring(rotated.secrets, rotated.sign))
     after = _AFTER[chosen].format(age=human_seconds(settings.max_age_s))
-    if as_json:
-        print_json({"step": chosen, "sign": rotated.sign, "keys": list(rotated.secrets), "next_step": after})
-    else:
-        console().print(
-            f"[bold]{chosen}[/]: {', '.join(rotated.secrets)}; [green]{rotated.sign}[/] signs", soft_wrap=True
-        )
-        notice(after)
+    with already_done("The ring was changed: look with `spillcache keys list` before you rotate again."):
+        if as_json:
+            print_json({"step": chosen, "sign": rotated.sign, "keys": list(rotated.secrets), "next_step": after})
+        else:
+            names = f"[bold]{chosen}[/]: {', '.join(rotated.secrets)}; [green]{rotated.sign}[/] signs"
+            console().print(names, soft_wrap=True)
+            notice(after)
 
 
 def _source(ring: Ring) -> str:

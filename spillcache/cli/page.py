@@ -8,9 +8,10 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from spillcache.cli.answers import Verb, console, json_option, print_json, write_raw
+from spillcache.cli.answers import console, json_option, print_json, write_raw
 from spillcache.cli.opened import opened
 from spillcache.cli.session import Session
+from spillcache.cli.verb import Verb
 from spillcache.page import Page
 
 

@@ -13,6 +13,8 @@ from typing import NoReturn
 import click
 
 from spillcache.cli import exits
+from spillcache.cli.failures import OutputClosed, StandardOutputFailed
+from spillcache.cli.output import drop_output, guard
 from spillcache.cli.session import Session
 
 #: Command → what help says of it. Each is `spillcache.cli.<name>:<name>`, and loads numpy and redis only when it runs.
@@ -63,21 +65,31 @@ def spillcache(
 ) -> None:
     """Spill large tool results to Redis once, and read them page by page, byte for byte.
 
-    Exit codes: 0 done, 1 FAILED, 2 usage, 3 PARTIAL (a walk that did not complete), 130 interrupted, 141 output closed.
+    Exit codes: 0 done, 1 FAILED, 2 usage, 3 PARTIAL (a walk that did not complete, also by Ctrl-C), 130 interrupted
+    (Ctrl-C in any other command), 141 output closed.
     """
     ctx.obj = Session(redis_url=redis_url, keyring_file=keyring_file, tenant=tenant, prefix=prefix)
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; see the package's docstring for the codes."""
     signal.signal(signal.SIGTERM, _unwind)
+    guard()
     try:
         code = spillcache.main(arguments, prog_name="spillcache", standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         sys.exit(exits.INTERRUPTED)
+    except OutputClosed:  # help or version: commands have their own way
+        drop_output()
+        sys.exit(exits.CLOSED)
+    except StandardOutputFailed as error:
+        drop_output()
+        click.echo(f"FAILED {error.code}: {error.message}\nNext: {error.next_step}", err=True)
+        sys.exit(exits.FAILED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -79,7 +79,10 @@ def replace_ring(file: Path, text: str) -> None:
             draft.unlink()
             raise
     except OSError as error:
-        raise KeyringInvalid(f"the key ring file cannot be written ({type(error).__name__})") from None
+        raise KeyringInvalid(
+            f"the key ring file {file} cannot be written ({error.strerror or type(error).__name__}); it is as it was",
+            next_step="Make its directory writable for you, or rotate where it is.",
+        ) from None
 
 
 def _added(state: State, kid: str | None) -> State:

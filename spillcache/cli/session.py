@@ -18,7 +18,8 @@ class Session:
 
     def command(self, *words: str) -> str:
         """A command line to type next, with this run's global options. A URL with a password in it is left out."""
-        url = None if self.redis_url and "@" in self.redis_url else self.redis_url
+        secret = self.redis_url is not None and any(mark in self.redis_url for mark in ("@", "password"))
+        url = None if secret else self.redis_url
         options = {"redis-url": url, "keyring-file": self.keyring_file, "tenant": self.tenant, "prefix": self.prefix}
         given = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
         return shlex.join(["spillcache", *given, *words])

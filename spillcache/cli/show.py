@@ -9,7 +9,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from spillcache.cli.answers import (
-    Verb,
     console,
     human_bytes,
     human_seconds,
@@ -18,8 +17,10 @@ from spillcache.cli.answers import (
     print_json,
     visible,
 )
+from spillcache.cli.contents import how_many, why_partial
 from spillcache.cli.opened import opened
 from spillcache.cli.session import Session
+from spillcache.cli.verb import Verb
 from spillcache.listing import Entry, Listing
 from spillcache.sync import Stat
 
@@ -60,16 +61,24 @@ def _facts(stat: Stat, listing: Listing) -> list[tuple[str, str]]:
     facts += [
         ("stored", f"{human_bytes(stat.size)}, {stat.kind}, {stat.chunks} chunk(s)"),
         ("sha256", stat.sha256),
-        ("lease left", human_seconds(stat.lease_left_s)),
-        ("results", "unknown" if listing.results is None else f"{listing.results:,}"),
+        ("expires", _lease(stat)),
+        ("results", how_many(listing.results, len(listing.entries), ())),
     ]
     if listing.partial:
-        facts.append(("partial", f"the list may not name everything: {escape(', '.join(listing.partial))}"))
+        facts.append(("partial", f"the list may not name everything: {why_partial(listing.partial)}"))
+    if stat.kind == "bytes":
+        facts.append(("note", "binary: previews, and pages as JSON, are base64"))
     if not listing.strict:
         facts.append(("note", "not strict JSON (NaN or Infinity): kept exactly as it came"))
     if listing.duplicate_keys:
         facts.append(("note", f"{listing.duplicate_keys} repeated key(s): all are kept"))
     return facts
+
+
+def _lease(stat: Stat) -> str:
+    """What is promised. Redis is given a third more, which nobody may count on: see `Terms`."""
+    left = human_seconds(min(stat.ttl_s, stat.lease_left_s))
+    return f"{human_seconds(stat.ttl_s)} after the last read; now kept {left} or more"
 
 
 def _table(entries: tuple[Entry, ...]) -> Table:

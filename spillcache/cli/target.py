@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import click
+from spillcache.cli.failures import OutputFailed
 
 
 @contextmanager
@@ -18,7 +18,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of `path` when the block ends well, and is removed when it does not.
 
     Until then it has a name, beside it, that nobody takes for the whole: `.NAME.<random>.partial`. A device or a pipe
-    is written to directly. Raises `click.FileError` for what the file system refuses.
+    is written to directly. Raises `OutputFailed` for what the file system refuses.
     """
     place = path.resolve()  # a link stays a link; what it points to is replaced
     try:
@@ -29,7 +29,15 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         with _drafted(place) as draft:
             yield draft
     except OSError as error:
-        raise click.FileError(str(path), hint=error.strerror or type(error).__name__) from None
+        raise cannot_write(path, error) from None
+
+
+def cannot_write(path: Path, error: OSError) -> OutputFailed:
+    """The error for a file that the file system refuses."""
+    return OutputFailed(
+        f"{path} cannot be written ({error.strerror or type(error).__name__})",
+        next_step="Name a file in a directory that exists, that you may write to and that has room (-o FILE).",
+    )
 
 
 @contextmanager

@@ -13,19 +13,18 @@ from rich.markup import escape
 
 from spillcache.cli import exits
 from spillcache.cli.answers import (
-    Verb,
     console,
-    drop_output,
     human_bytes,
     json_option,
-    print_error,
     print_json,
     say,
     write_raw,
 )
+from spillcache.cli.failures import OutputFailed
 from spillcache.cli.opened import opened
 from spillcache.cli.session import Session
 from spillcache.cli.target import written_whole
+from spillcache.cli.verb import Verb, print_error
 from spillcache.cli.walking import Progress, Walked
 from spillcache.errors import SpillCorrupt, SpillError
 from spillcache.page import Page
@@ -46,8 +45,9 @@ from spillcache.page import Page
 def walk(ctx: click.Context, spill_id: str, output: Path | None, budget: int | None, as_json: bool) -> None:
     """Read the whole spill ID, page by page as an agent would, and check it.
 
-    Exit code 0 means COMPLETE, and that the SHA-256 of the pages is the stored one. Without -o the payload goes to
-    standard output. With --json each page is a line of JSON; with --json and -o one line at the end sums up.
+    Exit code 0 means COMPLETE, and that the SHA-256 of the pages is the stored one. Ctrl-C ends it with PARTIAL and
+    exit code 3. Without -o the payload goes to standard output. With --json each page is a line of JSON; with --json
+    and -o one line at the end sums up.
     """
     file = None if output is None or str(output) == "-" else output
     walked = Walked(output=file)
@@ -55,13 +55,10 @@ def walk(ctx: click.Context, spill_id: str, output: Path | None, budget: int | N
         with written_whole(file) if file else nullcontext() as target:
             _walk(ctx.obj, spill_id, budget, walked, _sink(target, as_json=as_json))
     except SpillError as error:
-        if isinstance(error, SpillCorrupt) or not walked.pages:
-            raise  # FAILED: nothing came, or what came is wrong
-        print_error(error, as_json=as_json)
+        if isinstance(error, SpillCorrupt | OutputFailed) or not walked.pages:
+            raise  # FAILED: nothing came, what came is wrong, or it could not be handed on
+        print_error(error, ctx)
         _report(walked, as_json=False)
-        ctx.exit(exits.PARTIAL)
-    except BrokenPipeError:
-        drop_output()
         ctx.exit(exits.PARTIAL)
     except KeyboardInterrupt:
         _report(walked, as_json=as_json and file is not None)

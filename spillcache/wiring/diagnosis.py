@@ -1,17 +1,15 @@
 """Diagnosis of a deployment: what the configured Redis, keys and clocks are like, and what would have to change.
 
-Everything is really tried, with commands that the store sends, on one key under the configured prefix that has a TTL
-from the moment it exists and is removed again.
+What a writer and a reader need is really tried, see `roles`. A user who may only write, or only read, is sound: many
+deployments give each process no more than it needs.
 """
 
 from __future__ import annotations
 
-import os
 import stat
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from redis import RedisCluster
@@ -20,17 +18,22 @@ from redis import exceptions as theirs
 from spillcache._sync.connect import connect
 from spillcache._sync.store import OLDEST_SERVER, Client, Store, translate
 from spillcache.errors import SpillError
-from spillcache.ids import RANDOM_BYTES, new_id
-from spillcache.wiring.opening import Tell, locate, open_keyring, stored_ring
+from spillcache.wiring.opening import Tell, has_keyring, locate, open_keyring, stored_ring
+from spillcache.wiring.roles import COMMANDS, FOREIGN, RoleName, Trials
 from spillcache.wiring.settings import Settings
+from spillcache.wiring.urls import shown_url
 
-Level = Literal["ok", "advice", "change"]
+Level = Literal["ok", "note", "advice", "change"]
+Role = Literal["writer", "reader", "both"]
 
-_FOREIGN = (theirs.RedisError, theirs.RedisClusterException, OSError)
-_TTL_MS = 60_000
-_FIELD, _VALUE = "m", bytes(range(256))  # every byte value: a client or proxy that decodes would not give it back
 _NEARLY_FULL = 0.9
-_NEEDED = "+time +multi +exec +hset +pexpire +hmget +hlen +pttl +unlink"
+_VERBS: Mapping[RoleName, str] = {"writer": "write", "reader": "read"}
+_ROLES: Mapping[Role | None, frozenset[RoleName]] = {
+    None: frozenset(),
+    "writer": frozenset({"writer"}),
+    "reader": frozenset({"reader"}),
+    "both": frozenset({"writer", "reader"}),
+}
 
 #: Under these a spill goes not at all, or only when the oldest has to; under the others any read may find it gone.
 _GOOD_POLICIES = ("noeviction", "volatile-ttl")
@@ -38,7 +41,10 @@ _GOOD_POLICIES = ("noeviction", "volatile-ttl")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check: `found` says what is, `remedy` what to do. "change" breaks things, "advice" will one day."""
+    """One check: `found` says what is, `remedy` what to do.
+
+    "change" breaks things, "advice" will one day, a "note" is as it may well be meant.
+    """
 
     check: str
     level: Level
@@ -51,22 +57,40 @@ class Finding:
         return answer | ({"remedy": self.remedy} if self.remedy else {})
 
 
-def diagnose(settings: Settings, tell: Tell | None = None) -> list[Finding]:
-    """All findings. What Redis, the key ring or the URL does wrong is a finding, not an exception."""
-    findings = [_keys(settings, tell)]
+def diagnose(settings: Settings, tell: Tell | None = None, *, role: Role | None = None) -> list[Finding]:
+    """All findings. What Redis, the key ring or the URL does wrong is a finding, not an exception.
+
+    Without a `role` it is enough that the user may write or read; with one, that role must be complete.
+    """
+    insisted = _ROLES[role]
     try:
         url = locate(settings, tell)
+    except SpillError as error:
+        return [_keys(settings, tell, reads=role != "writer"), _no_connection(error)]
+    place = Finding("url", "ok", shown_url(url))
+    try:
         client = connect(url, deadline_s=settings.deadline_s[0])
         store = Store(client, prefix=settings.prefix)
     except SpillError as error:
-        return [*findings, Finding("connection", "change", error.message, error.next_step)]
+        return [place, _keys(settings, tell, reads=role != "writer"), _no_connection(error)]
     try:
-        return findings + _Probe(client, store, settings).findings()
+        probe = _Probe(client, store, settings)
+        findings = probe.findings(insisted)
     finally:
         client.close()
+    reads = "reader" in insisted if insisted else not probe.only_writes
+    return [place, _keys(settings, tell, reads=reads), *findings]
 
 
-def _keys(settings: Settings, tell: Tell | None) -> Finding:
+def _no_connection(error: SpillError) -> Finding:
+    own_words = error.next_step != error.default_next_step
+    remedy = error.next_step if own_words else "Check the URL, the credentials and the network."
+    return Finding("connection", "change", error.message, remedy)
+
+
+def _keys(settings: Settings, tell: Tell | None, *, reads: bool) -> Finding:
+    if not reads and not has_keyring(settings):
+        return Finding("keys", "note", "none: writing needs none, reading would")
     try:
         ring = open_keyring(settings, tell)
         file = stored_ring(settings, tell).file
@@ -79,86 +103,75 @@ def _keys(settings: Settings, tell: Tell | None) -> Finding:
 
 
 class _Probe:
-    """The checks that ask Redis."""
+    """The checks that ask Redis. `only_writes` once it was found that the user may write and not read."""
 
     def __init__(self, client: Client, store: Store, settings: Settings) -> None:
-        self._client, self._settings = client, settings
+        self._client, self._store, self._settings = client, store, settings
         self._run: Callable[..., Any] = client.execute_command
-        self._key = store.key(new_id(os.urandom(RANDOM_BYTES)), 0)
+        self._node: dict[str, Any] = {}
+        self.only_writes = False
 
-    def findings(self) -> list[Finding]:
+    def findings(self, insisted: frozenset[RoleName]) -> list[Finding]:
         try:
-            clock = self._clock()
-        except _FOREIGN as error:
-            failure = translate(error)
-            if not isinstance(error, theirs.NoPermissionError):
-                return [
-                    Finding("connection", "change", failure.message, "Check the URL, the credentials and the network.")
-                ]
-            clock = Finding("clock", "advice", "not checked: TIME is not permitted")
-        return [*self._server(), *self._commands(), clock]
+            self._run("TIME", **self._any_node())
+        except theirs.NoPermissionError:
+            pass  # it is there and lets us in; that TIME is missing, the trials say
+        except FOREIGN as error:
+            return [_no_connection(translate(error))]
+        trials = Trials(self._client, self._store, wait_replicas=self._settings.wait_replicas)
+        self._node = trials.node
+        self.only_writes = not trials.of("writer") and bool(trials.of("reader"))
+        roles = [role_finding(trials, role, insisted, self._settings.prefix) for role in COMMANDS]
+        return [*self._server(), *roles, self._clock(trials)]
+
+    def _any_node(self) -> dict[str, Any]:
+        return {"target_nodes": RedisCluster.RANDOM} if isinstance(self._client, RedisCluster) else {}
 
     def _server(self) -> list[Finding]:
         info: dict[str, Any] = {}
         try:
             for section in ("server", "memory", "replication"):
                 info |= self._info(section)
-        except _FOREIGN:
+        except FOREIGN:
             remedy = "To have version, policy and role checked: ACL SETUSER <user> +info"
             return [Finding("server", "advice", "not checked: INFO is not permitted", remedy)]
         return [version(info), policy(info), replication(info, self._settings.wait_replicas)]
 
     def _info(self, section: str) -> Mapping[str, Any]:
-        reply = self._run("INFO", section, **self._node())
+        reply = self._run("INFO", section, **self._node)
         inner = next(iter(reply.values()), None)
         return inner if isinstance(inner, dict) and isinstance(self._client, RedisCluster) else reply
 
-    def _clock(self) -> Finding:
+    def _clock(self, trials: Trials) -> Finding:
+        if "time" in trials.refusals:
+            return Finding("clock", "advice", f"not checked: {trials.refusals['time'].why}")
         before = time.time()
-        seconds, micros = self._run("TIME", **self._node())
+        seconds, micros = self._run("TIME", **self._node)
         after = time.time()
         return clock(int(seconds) + int(micros) / 1e6, before, after, self._settings.ttl_s)
 
-    def _commands(self) -> list[Finding]:
-        """Try each command; first those that can be tried on a key that does not exist, so that none is left behind."""
-        key, refused = self._key, dict[str, str]()
-        for name, arguments in (
-            ("TIME", ()),
-            ("UNLINK", (key,)),
-            ("HMGET", (key, _FIELD)),
-            ("HLEN", (key,)),
-            ("PTTL", (key,)),
-            ("PEXPIRE", (key, _TTL_MS)),
-        ):
-            self._try(refused, name, partial(self._run, name, *arguments, **(self._node() if name == "TIME" else {})))
-        if not refused:  # what cannot be removed or given a TTL must not be written
-            self._try(refused, "MULTI, HSET, EXEC", self._write_and_read)
-            self._try(refused, "UNLINK", partial(self._run, "UNLINK", key))
-        if not refused:
-            return [Finding("commands", "ok", f"all work on keys under {self._settings.prefix}: {_NEEDED}")]
-        remedy = f"ACL SETUSER <user> ~{self._settings.prefix}:* {_NEEDED}"
-        return [Finding("commands", "change", f"{name}: {why}", remedy) for name, why in refused.items()]
 
-    def _write_and_read(self) -> None:
-        pipeline = self._client.pipeline(transaction=True)
-        pipeline.execute_command("HSET", self._key, _FIELD, _VALUE)
-        pipeline.execute_command("PEXPIRE", self._key, _TTL_MS)
-        pipeline.execute()
-        if self._run("HMGET", self._key, _FIELD) != [_VALUE]:
-            raise theirs.DataError("what was written did not come back")
+def role_finding(trials: Trials, role: RoleName, insisted: frozenset[RoleName], prefix: str) -> Finding:
+    """Whether the user is a complete writer or reader; where not, what that would take.
 
-    def _try(self, refused: dict[str, str], name: str, operation: Callable[[], object]) -> None:
-        try:
-            operation()
-        except theirs.DataError as error:  # our own, from above
-            refused[name] = str(error)
-        except _FOREIGN as error:
-            refused[name] = _why(error)
+    It has to be one when that is `insisted` on; when nothing is, when it is not the other either, or when more than a
+    permission is missing.
+    """
+    verb, needed, refused = _VERBS[role], trials.needed(role), trials.of(role)
+    rules = " ".join(f"+{command}" for command in needed)
+    if not refused:
+        rm = "; `rm` would also need +unlink" if role == "reader" and "unlink" in trials.refusals else ""
+        return Finding(verb, "ok", f"may {verb} keys under {prefix}: {rules}{rm}")
+    found = f"may not {verb}: " + "; ".join(f"{one.command}: {one.why}" for one in refused)
+    if not all(one.by_acl for one in refused):
+        level: Level = "note" if insisted and role not in insisted else "change"
+        return Finding(verb, level, found, "" if level == "note" else _NOT_THE_ACL)
+    others = [other for other in COMMANDS if other != role and not trials.of(other)]
+    level = ("change" if role in insisted else "note") if insisted else ("note" if others else "change")
+    return Finding(verb, level, found, f"If it is to {verb}: ACL SETUSER <user> ~{prefix}:* {rules}")
 
-    def _node(self) -> dict[str, Any]:
-        if not isinstance(self._client, RedisCluster):
-            return {}
-        return {"target_nodes": self._client.get_node_from_key(self._key)}
+
+_NOT_THE_ACL = "Make the server take the command: see the other checks, and its log."
 
 
 def version(info: Mapping[str, Any]) -> Finding:
@@ -220,10 +233,3 @@ def clock(server: float, before: float, after: float, ttl_s: float) -> Finding:
             "clock", "change", found, f"Synchronise clocks (NTP): over {ttl_s / 12:.0f} s cuts leases short."
         )
     return Finding("clock", "ok", found)
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, theirs.NoPermissionError):
-        of_keys = "key" in str(error).rpartition("caused error: ")[2].lower()
-        return "the ACL does not permit these keys" if of_keys else "the ACL does not permit this command"
-    return translate(error).message

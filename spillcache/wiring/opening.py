@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class Ring:
 
 
 def open_cache(settings: Settings, *, reads: bool = True, tell: Tell | None = None) -> SpillCache:
-    """A cache for programs without asyncio. `reads=False` is for those that only write: they need no key.
+    """A cache for programs without asyncio. `reads=False` is for those that only write or delete: they need no key.
 
     `tell` hears what was started or made on the way; else the log does. Nothing is connected yet, but the embedded
     server may be started, which blocks for some 40 ms. Raises `KeyringInvalid`, `ArgumentsInvalid`, and what starting
@@ -67,22 +68,54 @@ def locate(settings: Settings, tell: Tell | None = None) -> str:
     return url
 
 
+def has_keyring(settings: Settings) -> bool:
+    """Whether there is a ring to read with; the embedded server has its own, made when it is needed."""
+    return settings.keyring is not None or settings.keyring_file is not None or settings.redis_url is None
+
+
 def open_keyring(settings: Settings, tell: Tell | None = None) -> Keyring:
-    """The key ring of these settings. Raises `KeyringInvalid`, which says how to make one, when there is none."""
-    if settings.keyring is not None:
-        return Keyring.from_json(settings.keyring.get_secret_value())
-    return Keyring.from_file(_ring_file(settings, tell))
+    """The key ring of these settings. Raises `KeyringInvalid`.
+
+    The error says how to make a ring only when there is none; of one that is wrong it says where it is, and what is.
+    """
+    ring = stored_ring(settings, tell)
+    return Keyring.from_json(ring.text) if ring.file is None else Keyring.from_file(ring.file)
 
 
 def stored_ring(settings: Settings, tell: Tell | None = None) -> Ring:
-    """The text of the key ring of these settings, for whoever administers it. Raises `KeyringInvalid`."""
+    """The text of the key ring of these settings, a valid one, for whoever administers it. Raises `KeyringInvalid`."""
     if settings.keyring is not None:
-        return Ring(settings.keyring.get_secret_value(), None)
+        return _valid(Ring(settings.keyring.get_secret_value(), None), "the key ring in SPILLCACHE_KEYRING")
     file = _ring_file(settings, tell)
     try:
-        return Ring(file.read_text(encoding="utf-8"), file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise KeyringInvalid(f"the key ring file cannot be read ({type(error).__name__})") from None
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        make = shlex.join(["spillcache", "keys", "new", "-o", str(file)])
+        raise KeyringInvalid(
+            f"there is no key ring file {file}",
+            next_step=f"Run `{make}`, or correct the file's name.",
+        ) from None
+    except OSError as error:
+        raise KeyringInvalid(
+            f"the key ring file {file} cannot be read ({error.strerror or type(error).__name__})",
+            next_step="Let this user read the file, or name another.",
+        ) from None
+    except UnicodeDecodeError:
+        raise KeyringInvalid(f"the key ring file {file} is not text", next_step=_REPAIR) from None
+    return _valid(Ring(text, file), f"the key ring file {file}")
+
+
+_REPAIR = "Correct it, or put a good copy in its place: the ring that the other processes use."
+
+
+def _valid(ring: Ring, name: str) -> Ring:
+    try:
+        Keyring.from_json(ring.text)
+    except KeyringInvalid as error:
+        message = error.message
+    else:
+        return ring
+    raise KeyringInvalid(f"{name} is not valid: {message}", next_step=_REPAIR)
 
 
 def _arguments(settings: Settings, *, reads: bool, tell: Tell | None) -> dict[str, Any]:
@@ -133,7 +166,10 @@ def _own_ring(directory: Path, tell: Tell | None) -> Path:
         finally:
             draft.unlink()
     except OSError as error:
-        raise StoreUnavailable(f"the embedded server's directory cannot be written ({type(error).__name__})") from None
+        raise StoreUnavailable(
+            f"the embedded server's directory {directory} cannot be written ({error.strerror or type(error).__name__})",
+            next_step="Make it writable for you, or set SPILLCACHE_REDIS_URL to a server of your own.",
+        ) from None
     return file
 
 

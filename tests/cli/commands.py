@@ -61,13 +61,38 @@ class Program:
         )
         return Ran(done.returncode, done.stdout, done.stderr.decode())
 
+    def into(self, device: str, *arguments: str | Path, stdin: bytes = b"") -> Ran:
+        """Run a command with a device as its standard output."""
+        with open(device, "wb") as output:  # noqa: PTH123 - a device
+            done = subprocess.run(
+                self.command(*arguments), input=stdin, stdout=output, stderr=subprocess.PIPE,
+                env=dict(self.environment), cwd=self.directory, timeout=60, check=False,
+            )  # fmt: skip
+        return Ran(done.returncode, b"", done.stderr.decode())
+
+    def python(self, code: str, **environment: str) -> Ran:
+        """Run Python code under the program's environment."""
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            env={**self.environment, **environment},
+            cwd=self.directory,
+            timeout=60,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr.decode())
+
     def start(
-        self, *arguments: str | Path, stdout: int = subprocess.PIPE, **environment: str
+        self,
+        *arguments: str | Path,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        **environment: str,
     ) -> subprocess.Popen[bytes]:
         """Start a command and return at once."""
         return subprocess.Popen(
             self.command(*arguments),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             env={**self.environment, **environment},

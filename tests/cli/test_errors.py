@@ -6,7 +6,10 @@ import secrets
 
 import pytest
 
+from spillcache.errors import StoreUnavailable
 from tests.cli.commands import Program
+from tests.conftest import OwnServer
+from tests.servers.process import Admin
 
 
 def test_json_errors_are_the_librarys(program: Program) -> None:
@@ -79,3 +82,43 @@ def test_a_setting_that_is_wrong_is_named_without_its_value(program: Program) ->
 def test_usage_errors_have_a_code_of_their_own(program: Program, arguments: list[str]) -> None:
     """Exit code 2."""
     assert program(*arguments).code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["--result", "absent"], "spillcache show {id}"),
+        (["--result", "twin"], "spillcache page {id} --result 2"),
+        (["--budget", "10"], "Use --budget "),
+        (["--cursor", "start"], "Start again with `spillcache page {id}`"),
+    ],
+)
+def test_next_steps_are_commands_for_people(program: Program, arguments: list[str], advice: str) -> None:
+    """What agents are told stays in --json."""
+    spill_id = program.store(b'{"results":[{"name":"a"},{"name":"twin"},{"name":"twin"}]}')
+    ran = program("page", spill_id, *arguments)
+    assert advice.format(id=spill_id) in ran.err
+    said = ran.err.split("Next: ")[1]
+    assert all(word not in said for word in ("inventory: true", "max_bytes", "next_cursor"))
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "redis://nowhere.invalid:6379", "unix:///nowhere/redis.sock"])
+def test_a_server_that_is_not_there_is_looked_for_at_its_url(program: Program, url: str) -> None:
+    """The setting and what it says, not a call for patience; the JSON is the library's."""
+    ran = program("put", "-", SPILLCACHE_REDIS_URL=url)
+    assert f"Check SPILLCACHE_REDIS_URL ({url})" in ran.err
+    assert "few seconds" not in ran.err
+    answer = program("put", "-", "--json", SPILLCACHE_REDIS_URL=url).answer
+    assert answer["next_step"] == StoreUnavailable.default_next_step
+
+
+def test_a_wrong_password_is_to_be_checked_and_not_shown(program: Program, own_server: OwnServer) -> None:
+    """The URL is shown without it, on the command line and in the environment."""
+    right, wrong = secrets.token_hex(8), secrets.token_hex(8)
+    server = own_server({"requirepass": right}, admin=Admin(password=right))
+    url = server.url.replace(right, wrong)
+    for options, setting in ((["--redis-url", url], "--redis-url"), ([], "SPILLCACHE_REDIS_URL")):
+        ran = program(*options, "put", "-", SPILLCACHE_REDIS_URL=url)
+        assert f"Nothing was stored. Check {setting} (redis://default:***@" in ran.err
+        assert "user and password" in ran.err
+        assert wrong not in ran.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spillcache.keyring import Keyring
+from spillcache.keyring import Keyring, format_ring
 from tests.cli.commands import Program, clean_environment
 
 
@@ -110,3 +110,47 @@ def test_a_ring_from_the_environment_cannot_be_rotated(keys: Program, tmp_path: 
     text = (tmp_path / "ring.json").read_text()
     ran = keys("keys", "rotate", "--json", SPILLCACHE_KEYRING=text, SPILLCACHE_KEYRING_FILE="")
     assert (ran.code, ran.answer["code"]) == (1, "arguments_invalid")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_ring_that_cannot_be_written_is_typed(keys: Program, options: list[str]) -> None:
+    """The path, the reason, and what to do; as JSON where that was asked for."""
+    ran = keys("keys", "new", "-o", "absent/ring.json", *options)
+    said = json.dumps(ran.answer) if options else ran.err
+    assert (ran.code, "output_failed" in said, "absent/ring.json" in said) == (1, True, True)
+    assert "No such file" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        (b"not json", "JSON of the form"),
+        (b"\xff\xfe", "not text"),
+        (format_ring({"k": b"short"}, "k").encode(), "at least 32"),
+        (None, "Is a directory"),
+    ],
+)
+def test_a_broken_ring_is_named_and_not_to_be_replaced(
+    keys: Program, tmp_path: Path, content: bytes | None, wrong: str
+) -> None:
+    """Its path and what is wrong with it; a new ring would only lock out the other replicas."""
+    file = tmp_path / "broken.json"
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_bytes(content)
+    settings = {"SPILLCACHE_KEYRING_FILE": str(file), "SPILLCACHE_REDIS_URL": "redis://127.0.0.1:1"}
+    broken = Program({**keys.environment, **settings}, tmp_path)
+    for command in (["page", "a" * 26], ["keys", "list"], ["keys", "rotate"]):
+        ran = broken(*command, "--json")
+        assert (ran.code, ran.answer["code"]) == (1, "keyring_invalid")
+        assert str(file) in ran.answer["message"]
+        assert wrong in ran.answer["message"]
+        assert "keys new" not in ran.answer["next_step"]
+
+
+def test_a_ring_that_is_not_there_is_to_be_made_there(keys: Program, tmp_path: Path) -> None:
+    """Only then is `keys new` the advice, with the very path."""
+    file = tmp_path / "absent.json"
+    ran = keys("keys", "list", "--json", SPILLCACHE_KEYRING_FILE=str(file))
+    assert f"keys new -o {file}" in ran.answer["next_step"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.commands import Program
 from tests.servers.caches import metrics, noise
 
@@ -58,6 +60,36 @@ def test_global_options_go_over_the_environment_and_into_the_next_command(progra
     assert f"spillcache --tenant 'o'\"'\"'neil' --prefix other page {spill_id}" in printed
     assert program("--prefix", "other", "--tenant", "o'neil", "page", spill_id).out == b"hello"
     assert program("--prefix", "other", "page", spill_id, "--json").answer["code"] == "spill_not_found"
+
+
+def test_an_unknown_number_of_results_is_not_zero(program: Program) -> None:
+    """A document that was cut off: as many as were named, at least, and why no more is known; `show` says it too."""
+    payload = b'{"results":[{"name":"a","v":[1]},{"name":"b","v":[2]},{"name":"c'
+    printed = program("put", "-", stdin=payload).text
+    assert "at least 2 named (the document is truncated): a, b" in printed
+    shown = program("show", printed.split()[2]).text
+    assert "at least 2 named" in shown
+    assert "the document is truncated" in shown
+
+
+def test_a_binary_preview_says_that_it_is_base64(program: Program) -> None:
+    """Letters that are not the payload's are not shown as if they were."""
+    assert "first bytes in base64" in program("put", "-", stdin=noise(9_000)).text
+
+
+@pytest.mark.parametrize("payload", [b"", b"x", b'{"a":1}'])
+def test_what_fits_a_page_is_said_to(program: Program, payload: bytes) -> None:
+    """A tiny payload is one page, not about one."""
+    printed = program("put", "-", stdin=payload).text
+    assert "1 page (it fits)" in printed
+    assert "about 1 page" not in printed
+
+
+def test_a_failed_put_says_that_nothing_was_stored(program: Program) -> None:
+    """For people; the JSON is the library's."""
+    ran = program("put", "-", stdin=b"x" * 2_000, SPILLCACHE_MAX_PAYLOAD_BYTES="1000")
+    assert "Next: Nothing was stored. " in ran.err
+    assert "SPILLCACHE_MAX_PAYLOAD_BYTES" in ran.err
 
 
 def test_a_payload_over_the_limit_is_refused(program: Program) -> None:

@@ -21,10 +21,10 @@ def test_show_lists_every_result_with_its_counts(program: Program) -> None:
 
 
 def test_show_for_people_is_a_table(program: Program) -> None:
-    """Name and path of each result, the lease that is left, and a command that reads one of them."""
+    """Name and path of each result, how long it is kept for sure, and a command that reads one of them."""
     printed = program("show", program.store(PAYLOAD)).text
     assert "$.results[2]" in printed
-    assert "lease left" in printed
+    assert "15 min after the last read; now kept 15 min or more" in printed
     words = printed.splitlines()[-1].partition("spillcache ")[2].split()
     assert program(*words).out.startswith(b'{"name":"query 0"')
 
@@ -43,3 +43,15 @@ def test_rm_removes_once(program: Program) -> None:
     assert program("rm", spill_id, "--json").answer == {"spill_id": spill_id, "deleted": True}
     again = program("rm", spill_id, "--json")
     assert (again.code, again.answer["code"]) == (1, "spill_not_found")
+
+
+def test_rm_needs_no_key_ring(program: Program) -> None:
+    """Deleting signs nothing."""
+    spill_id = program.store(PAYLOAD)
+    assert program("rm", spill_id, SPILLCACHE_KEYRING_FILE="").code == 0
+    assert program("page", spill_id, "--json").answer["code"] == "spill_not_found"
+
+
+def test_show_of_binary_data_says_what_its_pages_are(program: Program) -> None:
+    """Base64, where they are JSON."""
+    assert "base64" in program("show", program.store(bytes(range(128, 256)) * 9)).text

