@@ -47,7 +47,7 @@ def spills(
     asynchronous = inspect.iscoroutinefunction(cache.offer)
 
     def decorate(function: Callable[P, Any]) -> Callable[P, Any]:
-        name = tool or function.__name__
+        name: str = tool or getattr(function, "__name__", "")
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise ArgumentsInvalid("a generator has no one result to spill; use cache.writer inside it")
 
@@ -89,7 +89,7 @@ def _honest(wrapper: Callable[P, Any], function: Callable[..., Any], budget: int
     parameters = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in signature.parameters.values()]
     described: Any = wrapper
     described.__signature__ = signature.replace(parameters=parameters, return_annotation=returns)
-    described.__annotations__ = {**function.__annotations__, **hints, "return": returns}
+    described.__annotations__ = {**getattr(function, "__annotations__", {}), **hints, "return": returns}
     note = _NOTE.format(budget=f"{budget} bytes" if budget else "the budget")
     described.__doc__ = f"{inspect.cleandoc(function.__doc__)}\n\n{note}" if function.__doc__ else note
     del described.__wrapped__

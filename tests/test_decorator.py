@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import json
 import typing
@@ -183,3 +184,14 @@ def test_annotations_that_only_a_type_checker_can_read_stay_as_they_are(sync_cac
     assert inspect.signature(prometheus).parameters["names"].annotation == "Sequence[str]"
     assert inspect.signature(prometheus).return_annotation is Any
     assert prometheus(["a"]) == ["a"]
+
+
+def test_a_partial_can_be_decorated(sync_cache: SyncSpillCache) -> None:
+    """It has neither a name nor annotations of its own."""
+
+    def query(text: str, series: int) -> dict[str, Any]:
+        """Run a query."""
+        return LARGE if series else {"query": text}
+
+    decorated = spills(sync_cache)(functools.partial(query, series=6))
+    assert decorated("up")["completeness"] == "truncated"

@@ -279,7 +279,8 @@ class Reader:
         When Redis fails in between, the page is served all the same, with the old stamp: the next one tries again.
         """
         now = self._now()
-        if stamp is not None and 0 <= now - stamp < manifest.ttl_ms / 4000:
+        # Stamps are whole seconds, so up to one more may have passed.
+        if stamp is not None and 0 <= now - stamp <= manifest.ttl_ms / 4000 - 1:
             return stamp
         renewed = LEASE_EPOCH if stamp is None else stamp
         segments = segment_count(manifest.chunks)

@@ -28,6 +28,7 @@ from spillcache.errors import (
     ArgumentsInvalid,
     ServerUnsupported,
     SlotMoved,
+    SpillCorrupt,
     SpillError,
     SpillLost,
     StoreBusy,
@@ -239,6 +240,8 @@ def translate(error: Exception) -> SpillError:
     code = str(error).rpartition("caused error: ")[2].split(" ", 1)[0]
     if code in ("MISCONF", "NOREPLICAS", "UNBLOCKED", "LOADING", "MASTERDOWN"):
         return StoreUnavailable(f"Redis refuses the command for now ({code})")
+    if code == "WRONGTYPE":
+        return SpillCorrupt("something that is no spill is stored under the spill's key")
     if isinstance(error, theirs.ResponseError):
         known = code if code.isascii() and code.isalpha() and code.isupper() else type(error).__name__
         return ServerUnsupported(f"Redis refuses the command ({known})")
