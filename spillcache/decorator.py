@@ -47,7 +47,7 @@ def spills(
     asynchronous = inspect.iscoroutinefunction(cache.offer)
 
     def decorate(function: Callable[P, Any]) -> Callable[P, Any]:
-        name: str = tool or getattr(function, "__name__", "")
+        name = tool or str(getattr(function, "__name__", ""))
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise ArgumentsInvalid("a generator has no one result to spill; use cache.writer inside it")
 
