@@ -122,9 +122,9 @@ def staged_put(cache: SpillCache, payload: bytes, stages: Stages) -> str:
     for batch in itertools.takewhile(bool, iter(lambda: next_batch(waiting), None)):
         upload.add(batch)
     stages.ended("store")
-    upload.publish(scanned.kind, len(payload), sha256, scanned.contents, tool="", tenant="default")
+    upload.publish(scanned.kind, len(payload), sha256, scanned.contents, scanned.summary, tool="", tenant="default")
     stages.ended("publish")
-    make_envelope(scanned.ends, scanned.contents, spill_id, terms)
+    make_envelope(scanned.ends, scanned.contents, scanned.summary, spill_id, terms)
     stages.ended("envelope")
     return spill_id
 

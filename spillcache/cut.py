@@ -14,7 +14,7 @@ from itertools import accumulate
 from spillcache.edges import LONGEST_UNIT, floor_edge
 from spillcache.frame import Chunk
 from spillcache.scan import LINE_EDGE, Kind
-from spillcache.wire import Wire
+from spillcache.wire import Wire, most_that_fits
 
 #: The least room for a chunk, in bytes per copy. The longest unit that cannot be cut, an escaped surrogate pair, takes
 #: 18 bytes when escaped twice; below a few of those a page is all envelope.
@@ -60,14 +60,9 @@ def prefix_within(text: bytes, room: int, wire: Wire, most: int) -> int:
 
     `text` begins at a safe edge and goes on past `most` if the payload does.
     """
-    low, high = 0, max(0, min(len(text), most, room))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if wire.cost(text[: floor_edge(text, middle)].decode()) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return floor_edge(text, low)
+    most = max(0, min(len(text), most, room // len(wire.copies)))  # a byte costs at least one in each copy
+    length = most_that_fits(most, lambda length: wire.cost(text[: floor_edge(text, length)].decode()) <= room)
+    return floor_edge(text, length)
 
 
 def _costs(chunk: Chunk, begin: int, until: int, wire: Wire) -> list[int]:

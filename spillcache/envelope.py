@@ -18,7 +18,7 @@ from spillcache.inventory import Summary
 from spillcache.page import reserve
 from spillcache.scan import Kind
 from spillcache.shown import shown_text
-from spillcache.wire import Wire
+from spillcache.wire import Wire, most_that_fits
 
 Completeness = Literal["truncated", "failed"]
 
@@ -146,14 +146,8 @@ def failed(ends: Ends, error: SpillError, *, tool_name: str, budget: int, wire: 
 
 def fit_summary(summary: Summary, room: int, wire: Wire) -> Mapping[str, Any]:
     """As many names of the summary as fit into `room` bytes on the wire; empty when not even the counts do."""
-    low, high = 0, len(summary.names)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _summary_size(summary, middle, wire) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return summary.as_dict(low) if _summary_size(summary, low, wire) <= room else {}
+    names = most_that_fits(len(summary.names), lambda names: _summary_size(summary, names, wire) <= room)
+    return summary.as_dict(names) if names or _summary_size(summary, 0, wire) <= room else {}
 
 
 def inventory_cost(inventory: Mapping[str, Any], wire: Wire) -> int:
@@ -200,14 +194,8 @@ def _tail(ends: Ends, room: int, wire: Wire) -> str:
         return base64.b64encode(ends.tail[max(0, len(ends.tail) - most) :]).decode()
     # The first bytes may belong to a code point that began before.
     text = shown_text(ends.tail.decode("utf-8", "ignore"))
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if wire.cost(text[len(text) - middle :]) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return text[len(text) - low :]
+    kept = most_that_fits(len(text), lambda length: wire.cost(text[len(text) - length :]) <= room)
+    return text[len(text) - kept :]
 
 
 def _base64_bytes(room: int, wire: Wire) -> int:

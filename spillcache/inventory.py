@@ -133,7 +133,7 @@ def encode_contents(contents: Contents, spill_id: str) -> bytes:
         contents.extra_twice,
     ]
     body = b"%b\n%b" % (orjson.dumps(head), pack_results(inventory.results))
-    return seal(spill_id, 0, FIELD, zstandard.compress(body, 3))
+    return seal(spill_id, 0, FIELD, zstandard.compress(body, 1))
 
 
 def decode_contents(stored: bytes, spill_id: str) -> Contents:

@@ -9,7 +9,7 @@ they are measured with the serialiser that sends.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,20 @@ class Wire:
         if self.ascii_only:
             return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
         return orjson.dumps(value)
+
+
+def most_that_fits(most: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to `most` that fits, 0 if none does; what is smaller than one that fits must fit too."""
+    if fits(most):
+        return most
+    low, high = 0, max(most - 1, 0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 #: The library, REST and the command line: one copy, escaped once.

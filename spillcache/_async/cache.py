@@ -299,7 +299,7 @@ class SpillCache:
 
     async def _attempt(self, scanned: Scanned, terms: Terms, tool: str, tenant: str | None) -> Envelope:
         spill_id = self._new_id()
-        envelope = make_envelope(scanned.ends, scanned.contents, spill_id, terms)
+        envelope = make_envelope(scanned.ends, scanned.contents, scanned.summary, spill_id, terms)
         await write_spill(self._store, scanned, spill_id, terms, tool=tool, tenant=self._who(tenant))
         return envelope
 

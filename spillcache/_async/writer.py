@@ -23,7 +23,15 @@ from spillcache.edges import LONGEST_UNIT
 from spillcache.envelope import Ends, Envelope, ends_of, truncated
 from spillcache.errors import ArgumentsInvalid, PayloadTooLarge, SpillError
 from spillcache.frame import SEGMENT_CHUNKS, chunk_count, locate
-from spillcache.inventory import FIELD, SUMMARY_FIELD, Contents, encode_contents, encode_summary, summarise
+from spillcache.inventory import (
+    FIELD,
+    SUMMARY_FIELD,
+    Contents,
+    Summary,
+    encode_contents,
+    encode_summary,
+    summarise,
+)
 from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest, encode_manifest, tenant_digest
 from spillcache.scan import Inventory, Kind, Scanner, SlabTable, scan
@@ -46,6 +54,7 @@ class Scanned:
     kind: Kind
     slabs: SlabTable
     contents: Contents
+    summary: Summary
     ends: Ends
 
 
@@ -57,7 +66,7 @@ async def scan_payload(payload: bytes, terms: Terms) -> Scanned:
     found = await compute(size, scan, payload, window=terms.scan_window_bytes)
     contents = Contents(found.inventory, int(found.slabs.extra_once.sum()), int(found.slabs.extra_twice.sum()))
     ends = ends_of(payload, payload, size, found.kind, *terms.preview_bytes)
-    return Scanned(payload, found.kind, found.slabs, contents, ends)
+    return Scanned(payload, found.kind, found.slabs, contents, summarise(found.inventory), ends)
 
 
 async def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Terms, *, tool: str, tenant: str) -> None:
@@ -72,7 +81,7 @@ async def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Term
             await upload.add(batch)
             await upload.keep_alive()
         sha256 = (await compute(size, hashlib.sha256, payload)).digest()
-        await upload.publish(scanned.kind, size, sha256, scanned.contents, tool=tool, tenant=tenant)
+        await upload.publish(scanned.kind, size, sha256, scanned.contents, scanned.summary, tool=tool, tenant=tenant)
     except BaseException as error:
         await upload.undo(error)
         raise
@@ -139,11 +148,12 @@ class SpillWriter:
             )
             while batch := await compute(BATCH_BYTES, next_batch, frames):
                 await self._upload.add(batch)
-            contents = Contents(inventory, *self._extra)
+            contents, summary = Contents(inventory, *self._extra), summarise(inventory)
             ends = ends_of(self._head, self._tail, self._size, kind, *self._terms.preview_bytes)
-            envelope = make_envelope(ends, contents, self._spill_id, self._terms)
+            envelope = make_envelope(ends, contents, summary, self._spill_id, self._terms)
+            sha256 = self._sha256.digest()
             await self._upload.publish(
-                kind, self._size, self._sha256.digest(), contents, tool=self._tool, tenant=self._tenant
+                kind, self._size, sha256, contents, summary, tool=self._tool, tenant=self._tenant
             )
             self._end()
         except BaseException as error:
@@ -232,10 +242,9 @@ class Upload:
             self._kept_at = now
 
     async def publish(
-        self, kind: Kind, size: int, sha256: bytes, contents: Contents, *, tool: str, tenant: str
+        self, kind: Kind, size: int, sha256: bytes, contents: Contents, summary: Summary, *, tool: str, tenant: str
     ) -> None:
         """Make the spill readable, if every frame that was written is still there."""
-        summary = summarise(contents.inventory)
         manifest = Manifest(
             kind=kind,
             size=size,
@@ -271,13 +280,13 @@ class Upload:
                 error.add_note(note)
 
 
-def make_envelope(ends: Ends, contents: Contents, spill_id: str, terms: Terms) -> Envelope:
+def make_envelope(ends: Ends, contents: Contents, summary: Summary, spill_id: str, terms: Terms) -> Envelope:
     """The envelope of a stored spill. Raises `BudgetTooSmall`."""
     wire = terms.wire
     binary = ends.kind == "bytes"
     return truncated(
         ends,
-        summarise(contents.inventory),
+        summary,
         spill_id=spill_id,
         cost=wire.payload_cost(ends.size, contents.extra_once, contents.extra_twice, binary=binary),
         expires_in_s=terms.ttl_ms // 1000,
