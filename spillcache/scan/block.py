@@ -17,8 +17,9 @@ from spillcache.scan.model import LINE_EDGE, NO_EDGE, STRETCH, Kind
 from spillcache.scan.structure import Edges, Rows, StructurePass
 from spillcache.scan.tokens import LINE_END
 
-#: Smaller blocks pay for calls, larger ones fall out of the cache. A multiple of the stretch.
-BLOCK = 256 << 10
+#: Smaller blocks pay for calls, larger ones fall out of the cache: between 256 and 512 KiB it is the same within 10 %,
+#: and this one takes the common result of a few hundred KB whole. A multiple of the stretch.
+BLOCK = 384 << 10
 
 _QUOTE, _BACKSLASH, _CONTROLS, _TAB, _RETURN = 0x22, 0x5C, 0x20, 0x09, 0x0D
 
