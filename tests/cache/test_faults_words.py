@@ -93,7 +93,7 @@ async def test_a_server_that_fails_at_any_command_makes_errors_and_logs_that_tel
 @pytest.mark.parametrize(
     "configured",
     [
-        {"maxmemory": "2mb", "maxmemory-policy": "noeviction"},
+        {"maxmemory": "100kb", "maxmemory-policy": "noeviction"},
         {"rename-command": 'HSET ""'},
         {"rename-command": 'PEXPIRE ""'},
         {"min-replicas-to-write": "1"},
