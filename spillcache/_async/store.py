@@ -87,7 +87,8 @@ class Store:
     async def now_ms(self, spill_id: str) -> int:
         """The time on the server that holds the spill, in Unix milliseconds."""
         node = self._node(spill_id)
-        seconds, micros = await self._read(lambda: self._command("TIME", **node))
+        ask = (lambda: self._command("TIME", **node)) if node else (lambda: self._idempotent("TIME"))
+        seconds, micros = await self._read(ask)
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def renew(self, spill_id: str, segments: int, ttl_ms: int) -> bool:
