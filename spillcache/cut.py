@@ -42,9 +42,8 @@ def cut(chunk: Chunk, begin: int, limit: int, room: int, wire: Wire, kind: Kind)
         return min(limit, begin + room // len(wire.copies) // 4 * 3)
     ends, costs = chunk.ends, _costs(chunk, begin, begin + room, wire)
     first = bisect_right(ends, begin)
-    stop = first + bisect_right(costs, room)  # the cuts that fit are `first` to `stop`, exclusive
-    while stop > first and ends[stop - 1] > limit:
-        stop -= 1
+    # The cuts that fit are `first` to `stop`, exclusive.
+    stop = min(first + bisect_right(costs, room), bisect_right(ends, limit))
     at, spent = (ends[stop - 1], costs[stop - 1 - first]) if stop > first else (begin, 0)
     following = ends[stop] if stop < len(ends) else len(chunk.text)
     if at == limit or (following >= limit and _fits(chunk, at, limit, room - spent, wire)):

@@ -42,13 +42,19 @@ class Summary:
             answer["result_names"] = list(shown)
         if self.results is not None and self.results > len(shown):
             answer["names_omitted"] = self.results - len(shown)
-        if self.partial:
-            answer["partial"] = list(self.partial)
-        if not self.strict:
-            answer["strict_json"] = False
-        if self.duplicate_keys:
-            answer["duplicate_keys"] = self.duplicate_keys
-        return answer
+        return answer | caveats(self.partial, strict=self.strict, duplicate_keys=self.duplicate_keys)
+
+
+def caveats(partial: tuple[str, ...], *, strict: bool, duplicate_keys: int) -> dict[str, Any]:
+    """What every answer about an inventory says of its limits; what does not apply is absent."""
+    answer: dict[str, Any] = {}
+    if partial:
+        answer["partial"] = list(partial)
+    if not strict:
+        answer["strict_json"] = False
+    if duplicate_keys:
+        answer["duplicate_keys"] = duplicate_keys
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

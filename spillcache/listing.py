@@ -9,7 +9,7 @@ from typing import Any
 from spillcache.cursor import MAX_CHARACTERS
 from spillcache.envelope import estimate_pages
 from spillcache.errors import BudgetTooSmall
-from spillcache.inventory import Contents
+from spillcache.inventory import Contents, caveats
 from spillcache.scan import Inventory, Kind, Result
 from spillcache.shown import shown_name
 from spillcache.wire import Wire
@@ -80,12 +80,7 @@ class Listing:
         if self.results is not None:
             answer["results"] = self.results
         answer["path"] = self.path
-        if self.partial:
-            answer["partial"] = list(self.partial)
-        if not self.strict:
-            answer["strict_json"] = False
-        if self.duplicate_keys:
-            answer["duplicate_keys"] = self.duplicate_keys
+        answer |= caveats(self.partial, strict=self.strict, duplicate_keys=self.duplicate_keys)
         answer["entries"] = [entry.as_dict() for entry in self.entries]
         answer |= {"status": "PARTIAL", "inventory_status": self.inventory_status}
         if self.next_cursor is not None:

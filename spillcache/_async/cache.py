@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar, Unpack, runtime_checkable
+from typing import Protocol, Self, TypeGuard, TypeVar, Unpack
 
 from spillcache import defaults
 from spillcache._async.connect import connect
@@ -35,7 +35,6 @@ T = TypeVar("T")
 _log = logging.getLogger("spillcache")
 
 
-@runtime_checkable
 class Readable(Protocol):
     """A binary file, or what reads like one."""
 
@@ -158,7 +157,7 @@ class SpillCache:
         if isinstance(payload, Path):
             with _open(payload) as file:
                 return await self._put_file(file, tool=tool, tenant=tenant, budget=budget, wire=wire)
-        if isinstance(payload, Readable):
+        if _is_file(payload):
             return await self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
         terms = self._with(budget, wire)
         return await self._put_scanned(await scan_payload(to_bytes(payload), terms), terms, tool, tenant)
@@ -342,6 +341,11 @@ class SpillCache:
 
     def _new_id(self) -> str:
         return new_id(self._terms.random(RANDOM_BYTES))
+
+
+def _is_file(payload: object) -> TypeGuard[Readable]:
+    """Whether a payload is read from. A tool's result that merely has a field of that name is not."""
+    return callable(getattr(payload, "read", None))
 
 
 def _fits(result: object, payload: bytes, terms: Terms) -> bool:

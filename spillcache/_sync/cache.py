@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar, Unpack, runtime_checkable
+from typing import Protocol, Self, TypeGuard, TypeVar, Unpack
 
 from spillcache import defaults
 from spillcache._sync.connect import connect
@@ -36,7 +36,6 @@ T = TypeVar("T")
 _log = logging.getLogger("spillcache")
 
 
-@runtime_checkable
 class Readable(Protocol):
     """A binary file, or what reads like one."""
 
@@ -159,7 +158,7 @@ class SpillCache:
         if isinstance(payload, Path):
             with _open(payload) as file:
                 return self._put_file(file, tool=tool, tenant=tenant, budget=budget, wire=wire)
-        if isinstance(payload, Readable):
+        if _is_file(payload):
             return self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
         terms = self._with(budget, wire)
         return self._put_scanned(scan_payload(to_bytes(payload), terms), terms, tool, tenant)
@@ -341,6 +340,11 @@ class SpillCache:
 
     def _new_id(self) -> str:
         return new_id(self._terms.random(RANDOM_BYTES))
+
+
+def _is_file(payload: object) -> TypeGuard[Readable]:
+    """Whether a payload is read from. A tool's result that merely has a field of that name is not."""
+    return callable(getattr(payload, "read", None))
 
 
 def _fits(result: object, payload: bytes, terms: Terms) -> bool:

@@ -9,7 +9,7 @@ connection as it is; whatever goes wrong there, it is sent again the ordinary wa
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TypeGuard
 
 from hiredis import pack_command
 from redis import Redis
@@ -54,7 +54,7 @@ class KeptConnections:
             self._pool.release(self._idle.pop())
 
 
-def may_keep(client: object, places: int) -> bool:
+def may_keep(client: object, places: int) -> TypeGuard[Redis]:
     """Whether a client's connections may be kept out of its pool.
 
     Not on a cluster, where the node differs from spill to spill; not where credentials are renewed on idle connections;

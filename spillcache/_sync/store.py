@@ -68,7 +68,7 @@ class Store:
             raise ArgumentsInvalid("waiting for replicas is not available on a cluster")
         self._client = client
         self._command: Any = client.execute_command
-        self._kept = KeptConnections(client) if isinstance(client, Redis) and may_keep(client, concurrency) else None
+        self._kept = KeptConnections(client) if may_keep(client, concurrency) else None
         self._prefix = prefix
         self._read_deadline_s = read_deadline_s
         self._write_deadline_s = write_deadline_s
