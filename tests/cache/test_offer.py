@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -123,3 +125,17 @@ async def test_what_the_caller_did_wrong_is_raised_not_answered(cache: SpillCach
     with pytest.raises(ArgumentsInvalid):
         await cache.offer({"set": {1, 2}})
     assert len(keys(redis_url)) == 1
+
+
+async def test_a_file_is_what_can_be_read_not_what_has_a_field_of_that_name(cache: SpillCache) -> None:
+    """A temporary file is streamed; a result that counts what was read is a result like others."""
+
+    @dataclass
+    class Progress:
+        read: int
+
+    with TemporaryFile() as file:
+        file.write(metrics())
+        file.seek(0)
+        assert await cache.fetch((await cache.put(file)).spill_id) == metrics()
+    assert await cache.fetch((await cache.put(Progress(7))).spill_id) == b'{"read":7}'
