@@ -85,6 +85,16 @@ def is_given(cursor: str | None) -> TypeGuard[str]:
     return bool(trim(cursor))
 
 
+def continues_inventory(cursor: str) -> bool:
+    """Whether what looks like a cursor continues the list of results, and not pages. Nothing is verified.
+
+    For faces whose one tool serves both: whichever verb is then called verifies it.
+    """
+    if not _SHAPE.fullmatch(trim(cursor)):
+        return False
+    return _raw(cursor)[0] & 15 == WalkKind.INVENTORY
+
+
 def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) -> str:
     """Sign a cursor: 40 characters, or 56 for kinds RESULT and PART."""
     tag, key = keyring.signing_key("cursor")

@@ -21,3 +21,10 @@ STREAM_WINDOW_BYTES: Final = 8 << 20
 
 CONCURRENCY: Final = 16  # more gain nothing on one core, and wait longer
 WAIT_REPLICAS: Final = 0
+
+HOST: Final = "127.0.0.1"  # more needs credentials
+PORT: Final = 8321
+METRICS_PORT: Final = 9321
+DRAIN_S: Final = 5.0  # longer than endpoints take to leave a Service; the pod's grace period must be longer still
+MAX_PAGE_BYTES: Final = 512 << 10  # whatever a client asks for: Python clients refuse an SSE event over 1 MiB
+MAX_REQUEST_BYTES: Final = 4 << 20  # body of an MCP request; REST uploads are bound by MAX_PAYLOAD_BYTES

@@ -30,6 +30,7 @@ SpillError                      every error of this package
 │   ├── StoreBusy               store_busy                 all places are taken; come back
 │   ├── StoreFull               store_full                 out of memory and not allowed to evict
 │   └── ServerUnsupported       server_unsupported         too old, or a client that cannot carry bytes
+├── UpstreamUnavailable         upstream_unavailable       the server behind the proxy cannot be reached
 └── KeyringInvalid              keyring_invalid            no usable signing key: the process must not start
 ```
 
@@ -299,6 +300,18 @@ class ServerUnsupported(StoreError):
     http_status = 501
     retryable = False
     default_next_step = _OPERATOR
+
+
+class UpstreamUnavailable(SpillError):
+    """The MCP server behind the proxy is down, starting, or was lost in the middle of the call."""
+
+    code = "upstream_unavailable"
+    http_status = 502
+    retryable = True
+    default_next_step = (
+        "Call again in a few seconds: the server of this tool is being reconnected. "
+        "This is a FAILED call, not an empty result."
+    )
 
 
 class KeyringInvalid(SpillError):

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from spillcache import defaults
 from spillcache.errors import ArgumentsInvalid
+from spillcache.watch import Watcher
 from spillcache.wire import PLAIN, Wire
 
 _LONGEST_S = 10**10  # three centuries: fits the manifest, and Redis
@@ -75,9 +76,10 @@ class TermOptions(TypedDict, total=False):
 
 
 class CacheOptions(TermOptions, total=False):
-    """The same, and whose spills they are; clock and random source are there for tests."""
+    """The same, whose spills they are, and who watches; clock and random source are there for tests."""
 
     tenant: str
+    watcher: Watcher
     clock: Callable[[], float]
     random: Callable[[int], bytes]
 

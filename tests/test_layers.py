@@ -19,8 +19,11 @@ PACKAGE = "spillcache"
 SIDES = ("_async", "_sync")
 
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"cli", "integrations", "mcp", "http"}),  # faces: parse, call, translate
+    frozenset({"cli"}),  # the command line: a face, and what starts the others
+    frozenset({"service"}),  # one process that serves: faces behind one edge
+    frozenset({"integrations", "mcp", "http"}),  # faces: parse, call, translate
     frozenset({"demo"}),  # started by the command line, used by nothing else
+    frozenset({"tool"}),  # what agents are shown and call, without a protocol library
     frozenset({"wiring"}),  # composition root of the faces: settings → cache
     frozenset({"", "sync"}),  # "" is the package itself: the public surface
     frozenset({"decorator"}),
@@ -28,12 +31,12 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({f"{side}.{name}" for side in SIDES for name in ("store", "connect", "gate", "kept")} | {"embedded"}),
     frozenset({"page", "envelope", "listing", "cut", "search", "payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
-    frozenset({"scan", "cursor", "ids", "keyring", "wire", "edges", "digest", "shown"}),
+    frozenset({"scan", "cursor", "ids", "keyring", "wire", "edges", "digest", "shown", "watch", "caller"}),
     frozenset({"errors", "defaults"}),
 )
 """From top to bottom. A name stands for a module or a package, a dotted one for a module in a package."""
 
-FACES = LAYERS[0]
+FACES = LAYERS[0] | LAYERS[2]
 PURE = frozenset().union(*LAYERS[-4:])
 IMPURE = {
     "asyncio", "datetime", "logging", "os", "random", "redis", "secrets", "socket", "structlog", "subprocess",

@@ -53,6 +53,7 @@ from spillcache.page import Page, make_page, room_for_chunk
 from spillcache.receipt import Receipt, issue_receipt
 from spillcache.scan import Result
 from spillcache.terms import Terms, stored_ttl_ms
+from spillcache.watch import UNWATCHED, Served, Watcher
 
 #: Chunks that one command of a whole-payload read asks for: about 1 MiB.
 _FETCH_CHUNKS = 64
@@ -81,8 +82,8 @@ class Stat:
 class Reader:
     """Serves pages, listings and whole payloads to one tenant's readers."""
 
-    def __init__(self, store: Store, keyring: Keyring | None, terms: Terms) -> None:
-        self._store, self._ring, self._terms = store, keyring, terms
+    def __init__(self, store: Store, keyring: Keyring | None, terms: Terms, watcher: Watcher) -> None:
+        self._store, self._ring, self._terms, self._watcher = store, keyring, terms, watcher
 
     async def page(
         self, spill_id: str, cursor: str | None, result: str | int | None, *, tenant: str, terms: Terms
@@ -132,18 +133,43 @@ class Reader:
         """The payload, about 1 MiB at a time. Raises at the end when its size or SHA-256 is not the manifest's."""
         spill_id = parse_id(spill_id)
         manifest = await self._manifest(spill_id, tenant)
-        stamp, sha256, size = None, hashlib.sha256(), 0
-        for first in range(0, manifest.chunks, _FETCH_CHUNKS):
-            last = min(first + _FETCH_CHUNKS, manifest.chunks)
-            fields = chunk_fields(first, last)
-            stamp = await self._lease(spill_id, manifest, stamp)  # whoever takes the blocks may take their time
-            stored = await self._store.read(spill_id, first // SEGMENT_CHUNKS, fields)
-            block = await compute(CHUNK_BYTES * len(fields), _whole_chunks, stored, spill_id, first, manifest)
+        sha256, size = hashlib.sha256(), 0
+        async for block in self._blocks(spill_id, manifest, 0, manifest.chunks):
             sha256.update(block)
             size += len(block)
             yield block
         if size != manifest.size or sha256.digest() != manifest.sha256:
             raise SpillCorrupt("the payload does not have its SHA-256")
+
+    async def span(self, spill_id: str, start: int, end: int, *, tenant: str) -> AsyncIterator[bytes]:
+        """Bytes `start` to `end` of the payload, about 1 MiB at a time; each stored chunk passes its own digest."""
+        spill_id = parse_id(spill_id)
+        manifest = await self._manifest(spill_id, tenant)
+        if not 0 <= start <= end <= manifest.size:
+            raise ArgumentsInvalid(
+                f"the spill has bytes 0 to {manifest.size}; there is no range {start} to {end} in it"
+            )
+        first = start // CHUNK_BYTES
+        at = first * CHUNK_BYTES
+        async for block in self._blocks(spill_id, manifest, first, -(-end // CHUNK_BYTES)):
+            kept = block[max(0, start - at) : end - at]
+            at += len(block)
+            if kept:
+                yield kept
+        if at < end:
+            raise SpillCorrupt("the payload is shorter than its manifest says")
+
+    async def _blocks(self, spill_id: str, manifest: Manifest, first: int, last: int) -> AsyncIterator[bytes]:
+        """The bytes of chunks `first` to `last`, `_FETCH_CHUNKS` at a time, keeping the lease meanwhile."""
+        stamp = None
+        while first < last:
+            # From one segment: after an odd start, up to the next round number, which divides every segment.
+            stop = min(first - first % _FETCH_CHUNKS + _FETCH_CHUNKS, last)
+            fields = chunk_fields(first, stop)
+            stamp = await self._lease(spill_id, manifest, stamp)  # whoever takes the blocks may take their time
+            stored = await self._store.read(spill_id, first // SEGMENT_CHUNKS, fields)
+            yield await compute(CHUNK_BYTES * len(fields), _whole_chunks, stored, spill_id, first, manifest)
+            first = stop
 
     async def stat(self, spill_id: str, *, tenant: str) -> Stat:
         """What is known of a spill, without renewing its lease."""
@@ -210,7 +236,7 @@ class Reader:
         inventory: Mapping[str, Any] | None = None,
     ) -> Page:
         manifest = window.manifest
-        return make_page(
+        page = make_page(
             window.chunk,
             window.start,
             manifest,
@@ -225,6 +251,21 @@ class Reader:
                 self._keyring,
             ),
         )
+        if self._watcher is not UNWATCHED:
+            self._watcher.page_served(
+                Served(
+                    spill_id=spill_id,
+                    tool=manifest.tool,
+                    walk=state.walk,
+                    start=page.start,
+                    end=page.end,
+                    size=page.size,
+                    status=page.status,
+                    result_status=page.result_status,
+                    began=state.position == state.start,
+                )
+            )
+        return page
 
     async def _window(
         self, spill_id: str, position: int, length: int, extra: tuple[str, ...], tenant: str, stamp: int | None
@@ -291,6 +332,7 @@ class Reader:
             if await self._store.now_ms(spill_id) - manifest.created_ms < manifest.max_age_ms:
                 whole = await self._store.renew(spill_id, segments, stored_ttl_ms(manifest.ttl_ms))
                 renewed = now
+                self._watcher.lease_renewed(whole)
             else:  # too old to renew, and a shorter TTL is never sent: a negative one would delete
                 whole = await self._store.lease_left_ms(spill_id, segments) > 0
         except StoreError as failure:

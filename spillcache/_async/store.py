@@ -13,6 +13,7 @@ are translated here, outside their handlers, so that no payload byte that redis-
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -34,6 +35,7 @@ from spillcache.errors import (
     StoreFull,
     StoreUnavailable,
 )
+from spillcache.watch import UNWATCHED, Watcher
 
 T = TypeVar("T")
 Client = Redis | RedisCluster
@@ -58,6 +60,7 @@ class Store:
         write_deadline_s: float = defaults.WRITE_DEADLINE_S,
         concurrency: int = defaults.CONCURRENCY,
         wait_replicas: int = defaults.WAIT_REPLICAS,
+        watcher: Watcher = UNWATCHED,
     ) -> None:
         if client.get_encoder().decode_responses:
             raise ServerUnsupported("the Redis client has decode_responses=True, which cannot carry binary values")
@@ -72,6 +75,7 @@ class Store:
         self._read_deadline_s = read_deadline_s
         self._write_deadline_s = write_deadline_s
         self._wait_replicas = wait_replicas
+        self._watcher = watcher
         self._gate = Gate(min(concurrency, _connections(client)))  # a pool raises where a gate waits
 
     def key(self, spill_id: str, segment: int) -> str:
@@ -81,19 +85,19 @@ class Store:
     async def read(self, spill_id: str, segment: int, fields: Sequence[str]) -> list[Field]:
         """Fields of one segment, None for each that is not there: one HMGET."""
         key = self.key(spill_id, segment)
-        values: list[Field] = await self._read(lambda: self._idempotent("HMGET", key, *fields))
+        values: list[Field] = await self._read("read", lambda: self._idempotent("HMGET", key, *fields))
         return values
 
     async def now_ms(self, spill_id: str) -> int:
         """The time on the server that holds the spill, in Unix milliseconds."""
         node = self._node(spill_id)
         ask = (lambda: self._command("TIME", **node)) if node else (lambda: self._idempotent("TIME"))
-        seconds, micros = await self._read(ask)
+        seconds, micros = await self._read("time", ask)
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def renew(self, spill_id: str, segments: int, ttl_ms: int) -> bool:
         """Give every segment a full TTL again. False when one of them is gone."""
-        return await self._read(lambda: self._renew(spill_id, range(segments), ttl_ms))
+        return await self._read("renew", lambda: self._renew(spill_id, range(segments), ttl_ms))
 
     async def lease_left_ms(self, spill_id: str, segments: int) -> int:
         """The shortest remaining TTL of all segments; ≤ 0 when one is gone."""
@@ -105,7 +109,7 @@ class Store:
             left: list[int] = _checked(await pipeline.execute(raise_on_error=False))
             return min(left)
 
-        return await self._read(ask)
+        return await self._read("lease", ask)
 
     async def write_frames(self, spill_id: str, segment: int, frames: Mapping[str, bytes], ttl_ms: int) -> None:
         """Store frames of one segment, with their TTL, in one MULTI."""
@@ -117,11 +121,11 @@ class Store:
             pipeline.execute_command("PEXPIRE", key, ttl_ms)
             _checked(await pipeline.execute(raise_on_error=False))
 
-        await self._write(write)
+        await self._write("write", write)
 
     async def keep(self, spill_id: str, segments: Sequence[int], ttl_ms: int) -> None:
         """Renew segments of a spill that is still being written. Raises `SpillLost`."""
-        if not await self._write(lambda: self._renew(spill_id, segments, ttl_ms)):
+        if not await self._write("renew", lambda: self._renew(spill_id, segments, ttl_ms)):
             raise SpillLost("a segment was evicted while the spill was being written")
 
     async def publish(
@@ -148,7 +152,7 @@ class Store:
                 pipeline.execute_command("WAIT", self._wait_replicas, int(self._read_deadline_s * 500))
             return _checked(await pipeline.execute(raise_on_error=False))
 
-        replies = await self._write(write)
+        replies = await self._write("publish", write)
         if self._wait_replicas:
             *_, replies, acknowledged = replies
             _checked(replies)
@@ -171,12 +175,14 @@ class Store:
                 pipeline.execute_command("UNLINK", self.key(spill_id, segment))
             return sum(_checked(await pipeline.execute(raise_on_error=False)))
 
-        return await self._read(remove)  # small, and often sent to a server that has just failed: the short deadline
+        return await self._read(
+            "unlink", remove
+        )  # small, and often sent to a server that has just failed: the short deadline
 
     async def server_version(self) -> tuple[int, ...] | None:
         """The server's version, or None where the ACL does not let us ask."""
         try:
-            info = await self._read(lambda: self._client.info("server"))
+            info = await self._read("info", lambda: self._client.info("server"))
         except ServerUnsupported:
             return None
         if isinstance(self._client, RedisCluster):
@@ -217,18 +223,36 @@ class Store:
             return {}
         return {"target_nodes": self._client.get_node_from_key(self.key(spill_id, 0))}
 
-    async def _read(self, operation: Operation[T]) -> T:
-        return await self._run(self._read_deadline_s, operation)
+    async def _read(self, name: str, operation: Operation[T]) -> T:
+        return await self._run(name, self._read_deadline_s, operation)
 
-    async def _write(self, operation: Operation[T]) -> T:
-        return await settled(self._run(self._write_deadline_s, operation))
+    async def _write(self, name: str, operation: Operation[T]) -> T:
+        return await settled(self._run(name, self._write_deadline_s, operation))
 
-    async def _run(self, deadline_s: float, operation: Operation[T]) -> T:
+    async def _run(self, name: str, deadline_s: float, operation: Operation[T]) -> T:
         try:
-            return await self._gate.run(deadline_s, operation)
+            if self._watcher is UNWATCHED:
+                return await self._gate.run(deadline_s, operation)
+            return await self._watched(name, deadline_s, operation)
         except (theirs.RedisError, theirs.RedisClusterException, OSError) as error:
             failure = translate(error)
         raise failure  # outside the handler: `error` may quote the command, so it must not become our context
+
+    async def _watched(self, name: str, deadline_s: float, operation: Operation[T]) -> T:
+        came = began = time.perf_counter()
+
+        async def timed() -> T:
+            nonlocal began
+            began = time.perf_counter()
+            return await operation()
+
+        try:
+            return await self._gate.run(deadline_s, timed)
+        finally:
+            ended = time.perf_counter()
+            # Who never got a place has waited all the time.
+            waited = began - came if began > came else ended - came
+            self._watcher.redis_used(name, waited, ended - came - waited)
 
 
 def translate(error: Exception) -> SpillError:

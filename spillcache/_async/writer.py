@@ -36,6 +36,7 @@ from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest, encode_manifest, tenant_digest
 from spillcache.scan import Inventory, Kind, Scanner, SlabTable, scan
 from spillcache.terms import Terms
+from spillcache.watch import UNWATCHED, Watcher, Written
 
 #: Frames are sent in batches of about this many bytes: one MULTI for 100 MB would cost the client 201 MB, and Redis 8.2
 #: and Valkey 9.1 drop a connection whose MULTI passes `client-query-buffer-limit`.
@@ -69,9 +70,11 @@ async def scan_payload(payload: bytes, terms: Terms) -> Scanned:
     return Scanned(payload, found.kind, found.slabs, contents, summarise(found.inventory), ends)
 
 
-async def write_spill(store: Store, scanned: Scanned, spill_id: str, terms: Terms, *, tool: str, tenant: str) -> None:
+async def write_spill(
+    store: Store, scanned: Scanned, spill_id: str, terms: Terms, watcher: Watcher, *, tool: str, tenant: str
+) -> None:
     """Store a scanned payload under `spill_id` and publish it. On any error nothing stays behind."""
-    upload = Upload(store, spill_id, terms)
+    upload = Upload(store, spill_id, terms, watcher)
     payload, size = scanned.payload, len(scanned.payload)
     chunker = Chunker(spill_id)
     chunker.know_results(scanned.contents.inventory.results.start, _known_to(scanned.contents.inventory))
@@ -101,8 +104,10 @@ class SpillWriter:
     was stored.
     """
 
-    def __init__(self, store: Store, spill_id: str, terms: Terms, *, tool: str, tenant: str) -> None:
-        self._upload = Upload(store, spill_id, terms)
+    def __init__(
+        self, store: Store, spill_id: str, terms: Terms, watcher: Watcher = UNWATCHED, *, tool: str, tenant: str
+    ) -> None:
+        self._upload = Upload(store, spill_id, terms, watcher)
         self._terms, self._tool, self._tenant = terms, tool, tenant
         self._spill_id = spill_id
         self._scanner = Scanner(window=terms.stream_window_bytes)
@@ -219,9 +224,10 @@ class SpillWriter:
 class Upload:
     """One attempt to store one spill: which segments hold how many frames, so that publishing and undoing are exact."""
 
-    def __init__(self, store: Store, spill_id: str, terms: Terms) -> None:
-        self._store, self._spill_id, self._terms = store, spill_id, terms
+    def __init__(self, store: Store, spill_id: str, terms: Terms, watcher: Watcher) -> None:
+        self._store, self._spill_id, self._terms, self._watcher = store, spill_id, terms, watcher
         self._frames_in: list[int] = []
+        self._stored = 0
         self._kept_at = terms.monotonic()
 
     async def add(self, batch: list[tuple[int, bytes]]) -> None:
@@ -233,6 +239,7 @@ class Upload:
             self._spill_id, segment, {locate(index)[1]: frame for index, frame in batch}, self._terms.stored_ttl_ms
         )
         self._frames_in[segment] += len(batch)
+        self._stored += sum(len(frame) for _, frame in batch)
 
     async def keep_alive(self) -> None:
         """Renew what was stored when a quarter of the TTL has passed: a long stream must not lose its beginning."""
@@ -266,6 +273,7 @@ class Upload:
             SUMMARY_FIELD: encode_summary(summary, self._spill_id),
         }
         await self._store.publish(self._spill_id, self._frames_in, fields, self._terms.stored_ttl_ms)
+        self._watcher.spill_written(Written(self._spill_id, tool, kind, size, self._stored))
 
     async def undo(self, error: BaseException | None) -> None:
         """Remove every segment. Where Redis does not let us, their TTL will."""

@@ -29,6 +29,7 @@ from spillcache.page import Page
 from spillcache.payload import to_bytes
 from spillcache.scan import Kind
 from spillcache.terms import CacheOptions, StoreOptions, TermOptions, Terms
+from spillcache.watch import UNWATCHED, Refused, Watcher
 from spillcache.wire import Wire
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ class SpillCache:
         *,
         keyring: Keyring | None,
         tenant: str = defaults.TENANT,
+        watcher: Watcher = UNWATCHED,
         clock: Callable[[], float] = time.time,
         random: Callable[[int], bytes] = os.urandom,
         **terms: Unpack[TermOptions],
@@ -73,6 +75,7 @@ class SpillCache:
         self._store = store
         self._keyring = keyring
         self._tenant = tenant
+        self._watcher = watcher
         self._server: EmbeddedServer | None = None
         self._checked = False
 
@@ -120,6 +123,7 @@ class SpillCache:
             write_deadline_s=write_deadline_s,
             concurrency=concurrency,
             wait_replicas=wait_replicas,
+            watcher=options.get("watcher", UNWATCHED),
         )
         return cls(store, keyring=keyring, **options)
 
@@ -141,6 +145,11 @@ class SpillCache:
         cache._server = server
         return cache
 
+    @property
+    def watcher(self) -> Watcher:
+        """Who hears what this cache does; a face tells it what it refuses itself."""
+        return self._watcher
+
     def put(
         self,
         payload: object,
@@ -155,13 +164,14 @@ class SpillCache:
         `payload` is bytes, text, a binary file or its `Path`, or anything that can be written as JSON. Raises when it
         was not stored: `PayloadTooLarge`, a `StoreError`, `BudgetTooSmall`, `ArgumentsInvalid`.
         """
-        if isinstance(payload, Path):
-            with _open(payload) as file:
-                return self._put_file(file, tool=tool, tenant=tenant, budget=budget, wire=wire)
-        if _is_file(payload):
-            return self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
-        terms = self._with(budget, wire)
-        return self._put_scanned(scan_payload(to_bytes(payload), terms), terms, tool, tenant)
+        with self._watcher.act("put"):
+            if isinstance(payload, Path):
+                with _open(payload) as file:
+                    return self._put_file(file, tool=tool, tenant=tenant, budget=budget, wire=wire)
+            if _is_file(payload):
+                return self._put_file(payload, tool=tool, tenant=tenant, budget=budget, wire=wire)
+            terms = self._with(budget, wire)
+            return self._put_scanned(scan_payload(to_bytes(payload), terms), terms, tool, tenant)
 
     def offer(
         self,
@@ -181,23 +191,35 @@ class SpillCache:
         payload = to_bytes(result)
         if _fits(result, payload, terms):
             return result
-        kind: Kind | None = None
-        try:
-            scanned = scan_payload(payload, terms)
-            kind = scanned.kind
-            return self._put_scanned(scanned, terms, tool, tenant)
-        except BudgetTooSmall:
-            raise
-        except SpillError as error:
-            _log.warning("spill_refused", extra={"code": error.code, "tool": tool, "size": len(payload)})
-            ends = _widest_ends(payload, kind or _kind_of_unscanned(payload), terms.budget_bytes)
-            return failed(ends, error, tool_name=terms.tool_name, budget=terms.budget_bytes, wire=terms.wire)
+        return self._spill(payload, terms, tool, tenant)
+
+    def spill(
+        self,
+        result: object,
+        *,
+        tool: str = "",
+        tenant: str | None = None,
+        budget: int | None = None,
+        wire: Wire | None = None,
+    ) -> Envelope:
+        """The envelope of a result that must not go through, whatever its size: `offer` without the question.
+
+        Does not raise because of the store or the size, as `offer` does not.
+        """
+        return self._spill(to_bytes(result), self._with(budget, wire), tool, tenant)
 
     def writer(
         self, *, tool: str = "", tenant: str | None = None, budget: int | None = None, wire: Wire | None = None
     ) -> SpillWriter:
         """A writer for a payload that does not fit in memory; see `SpillWriter`."""
-        return SpillWriter(self._store, self._new_id(), self._with(budget, wire), tool=tool, tenant=self._who(tenant))
+        return SpillWriter(
+            self._store,
+            self._new_id(),
+            self._with(budget, wire),
+            self._watcher,
+            tool=tool,
+            tenant=self._who(tenant),
+        )
 
     def page(
         self,
@@ -214,7 +236,10 @@ class SpillCache:
         A blank cursor counts as none. `budget` may differ from page to page. Raises `SpillIdMalformed`, `SpillGone`,
         `CursorError`, `ResultNotFound`, `ResultAmbiguous`, `BudgetTooSmall`, `StoreError`.
         """
-        return self._reader().page(spill_id, cursor, result, tenant=self._who(tenant), terms=self._with(budget, wire))
+        with self._watcher.act("page", spill_id):
+            return self._reader().page(
+                spill_id, cursor, result, tenant=self._who(tenant), terms=self._with(budget, wire)
+            )
 
     def walk(
         self,
@@ -243,9 +268,10 @@ class SpillCache:
         wire: Wire | None = None,
     ) -> Listing:
         """The named results: all of them, or a page of the list when a `budget` is given."""
-        return self._reader().inventory(
-            spill_id, cursor, budget, tenant=self._who(tenant), terms=self._with(None, wire)
-        )
+        with self._watcher.act("inventory", spill_id):
+            return self._reader().inventory(
+                spill_id, cursor, budget, tenant=self._who(tenant), terms=self._with(None, wire)
+            )
 
     def fetch(self, spill_id: str, *, tenant: str | None = None) -> bytes:
         """The whole payload, for a program: its size and SHA-256 are verified. Raises `SpillGone`, `StoreError`."""
@@ -253,16 +279,28 @@ class SpillCache:
 
     def stream(self, spill_id: str, *, tenant: str | None = None) -> Iterator[bytes]:
         """The whole payload in blocks of about 1 MiB. Only when the iteration ends without an error was it right."""
-        for block in self._reader().stream(spill_id, tenant=self._who(tenant)):
-            yield block
+        with self._watcher.act("stream", spill_id):
+            for block in self._reader().stream(spill_id, tenant=self._who(tenant)):
+                yield block
+
+    def span(self, spill_id: str, start: int, end: int, *, tenant: str | None = None) -> Iterator[bytes]:
+        """Bytes `start` to `end` (exclusive) of the payload in blocks of about 1 MiB, each verified by its digest.
+
+        Raises `ArgumentsInvalid` for a range that is not in the payload, `SpillGone`, `StoreError`.
+        """
+        with self._watcher.act("stream", spill_id):
+            for block in self._reader().span(spill_id, start, end, tenant=self._who(tenant)):
+                yield block
 
     def stat(self, spill_id: str, *, tenant: str | None = None) -> Stat:
         """Size, kind, digest and lease of a spill. Does not renew the lease."""
-        return self._reader().stat(spill_id, tenant=self._who(tenant))
+        with self._watcher.act("stat", spill_id):
+            return self._reader().stat(spill_id, tenant=self._who(tenant))
 
     def delete(self, spill_id: str, *, tenant: str | None = None) -> None:
         """Remove a spill now. Raises `SpillNotFound` when this tenant has none of that id."""
-        self._reader().delete(spill_id, tenant=self._who(tenant))
+        with self._watcher.act("delete", spill_id):
+            self._reader().delete(spill_id, tenant=self._who(tenant))
 
     def close(self) -> None:
         """Close the connections, and stop the embedded server if there is one."""
@@ -288,6 +326,21 @@ class SpillCache:
     ) -> None:
         self.close()
 
+    def _spill(self, payload: bytes, terms: Terms, tool: str, tenant: str | None) -> Envelope:
+        kind: Kind | None = None
+        try:
+            with self._watcher.act("put"):
+                scanned = scan_payload(payload, terms)
+                kind = scanned.kind
+                return self._put_scanned(scanned, terms, tool, tenant)
+        except BudgetTooSmall:
+            raise
+        except SpillError as error:
+            _log.warning("spill_refused", extra={"code": error.code, "tool": tool, "size": len(payload)})
+            self._watcher.spill_refused(Refused(tool, len(payload), error.code))
+            ends = _widest_ends(payload, kind or _kind_of_unscanned(payload), terms.budget_bytes)
+            return failed(ends, error, tool_name=terms.tool_name, budget=terms.budget_bytes, wire=terms.wire)
+
     def _put_scanned(self, scanned: Scanned, terms: Terms, tool: str, tenant: str | None) -> Envelope:
         self._check()
         try:
@@ -298,7 +351,7 @@ class SpillCache:
     def _attempt(self, scanned: Scanned, terms: Terms, tool: str, tenant: str | None) -> Envelope:
         spill_id = self._new_id()
         envelope = make_envelope(scanned.ends, scanned.contents, scanned.summary, spill_id, terms)
-        write_spill(self._store, scanned, spill_id, terms, tool=tool, tenant=self._who(tenant))
+        write_spill(self._store, scanned, spill_id, terms, self._watcher, tool=tool, tenant=self._who(tenant))
         return envelope
 
     def _put_file(
@@ -324,7 +377,7 @@ class SpillCache:
     def _reader(self) -> Reader:
         if self._keyring is not None:
             self._keyring.refresh(self._terms.monotonic())
-        return Reader(self._store, self._keyring, self._terms)
+        return Reader(self._store, self._keyring, self._terms, self._watcher)
 
     def _with(self, budget: int | None, wire: Wire | None) -> Terms:
         if budget is None and wire is None:

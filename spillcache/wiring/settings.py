@@ -59,6 +59,36 @@ class Settings(BaseSettings):
     keyring: SecretStr | None = Field(None, description="the key ring itself, as JSON, in place of a file")
     tenant: str = Field(defaults.TENANT, min_length=1, description="whose spills are written and read")
     tool_name: str = Field(defaults.TOOL_NAME, min_length=1, description="name of the tool that reads spills")
+    rendering: Literal["json", "raw"] = Field(
+        "json", description="how the tool answers: one JSON object, or header, raw chunk and trailer lines"
+    )
+    structured_content: bool = Field(
+        False, description="answer typed clients with structuredContent too; both copies count against the budget"
+    )
+    client_budgets: dict[str, int] = Field(
+        default_factory=dict, description='budgets by client name, as JSON: {"my-agent": 20000}; they extend the table'
+    )
+    max_page_bytes: int = Field(
+        defaults.MAX_PAGE_BYTES, gt=0, lt=1 << 20, description="cap of every page, whatever a client asks for"
+    )
+    max_request_bytes: int = Field(defaults.MAX_REQUEST_BYTES, gt=0, description="largest body of an MCP request")
+    host: str = Field(defaults.HOST, min_length=1, description="address to listen on")
+    port: int = Field(defaults.PORT, ge=0, le=65535, description="port of MCP and REST; 0 takes a free one")
+    metrics_port: int = Field(
+        defaults.METRICS_PORT, ge=-1, le=65535, description="port of Prometheus metrics; -1: none"
+    )
+    drain_s: float = Field(defaults.DRAIN_S, ge=0, description="how long to go on accepting after SIGTERM")
+    allowed_hosts: list[str] = Field(
+        default_factory=list, description="Host headers that are served beside loopback, as JSON; * is any port or name"
+    )
+    tokens_file: Path | None = Field(
+        None, description="bearer tokens and their tenants; `spillcache tokens new` makes one"
+    )
+    jwks_url: str | None = Field(None, description="where the keys of JWT bearer tokens are published")
+    jwt_issuer: str | None = Field(None, description="issuer that JWTs must name")
+    jwt_audience: str | None = Field(None, description="audience that JWTs must name")
+    jwt_tenant_claim: str = Field("tenant", min_length=1, description="claim of a JWT that names the tenant")
+    allow_no_auth: bool = Field(False, description="serve without credentials also beyond loopback")
     log_format: LogFormat = Field("auto", description="auto is console on a terminal, else json")
 
     @field_validator("preview_bytes", "deadline_s", mode="before")
