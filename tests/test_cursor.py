@@ -19,6 +19,7 @@ from spillcache.cursor import (
     MAX_POSITION,
     Cursor,
     WalkKind,
+    continues_inventory,
     decode_cursor,
     encode_cursor,
     is_given,
@@ -222,3 +223,17 @@ def test_what_is_signed_fits_its_bytes_or_fails_loudly() -> None:
     """A position beyond a tebibyte cannot be said, so it is not said wrongly."""
     with pytest.raises(OverflowError):
         sign(Cursor(WalkKind.WALK, MAX_POSITION + 1, LEASE_EPOCH, 1))
+
+
+@given(cursors)
+def test_what_a_cursor_continues_can_be_told_without_a_key(cursor: Cursor) -> None:
+    """A face asks before it chooses the verb; the verb then verifies."""
+    signed = encode_cursor(cursor, RING, SPILL, "t")
+    assert continues_inventory(f" {signed}\n") is (cursor.kind is WalkKind.INVENTORY)
+
+
+@given(st.text())
+def test_what_is_no_cursor_continues_no_inventory(text: str) -> None:
+    """It goes to the verb for pages, which says what is wrong with it."""
+    assert continues_inventory(text) in (False, True)
+    assert not continues_inventory("start")

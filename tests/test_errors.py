@@ -15,7 +15,7 @@ CONTRACT = {
     "cursor_rejected", "cursor_key_unknown", "cursor_version_unsupported", "manifest_version_unsupported",
     "receipt_rejected", "result_not_found", "result_ambiguous", "arguments_invalid", "budget_too_small",
     "pattern_invalid", "payload_too_large", "quota_exceeded", "unauthorized", "store_unavailable", "store_busy",
-    "store_full", "server_unsupported", "keyring_invalid",
+    "store_full", "server_unsupported", "keyring_invalid", "upstream_unavailable",
 }  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def test_an_error_answers_in_the_contract_s_order(kind: type[SpillError]) -> Non
 def test_statuses_are_errors_and_retryable_ones_may_pass(kind: type[SpillError]) -> None:
     """HTTP statuses lie in 400-599; what is retryable is not the caller's own mistake."""
     assert 400 <= kind.http_status < 600
-    assert not kind.retryable or kind.http_status in (429, 501, 503, 507)
+    assert not kind.retryable or kind.http_status in (429, 501, 502, 503, 507)
 
 
 @pytest.mark.parametrize(

@@ -139,3 +139,17 @@ async def test_a_file_is_what_can_be_read_not_what_has_a_field_of_that_name(cach
         file.seek(0)
         assert await cache.fetch((await cache.put(file)).spill_id) == metrics()
     assert await cache.fetch((await cache.put(Progress(7))).spill_id) == b'{"read":7}'
+
+
+async def test_spill_stores_also_what_would_fit(cache: SpillCache) -> None:
+    """For a face that has measured the whole answer itself: an envelope whatever the size."""
+    envelope = await cache.spill("short", tool="t")
+    assert (envelope.completeness, envelope.size_bytes) == ("truncated", 5)
+    assert (await gather(cache.walk(envelope.spill_id)))[0] == b"short"
+
+
+async def test_spill_answers_where_the_store_does_not() -> None:
+    """The envelope says failed and gives no handle."""
+    async with cache_on(NOWHERE) as nowhere:
+        envelope = await nowhere.spill("short")
+    assert (envelope.completeness, envelope.code, envelope.spill_id) == ("failed", "store_unavailable", "")
