@@ -51,5 +51,5 @@ fmt: $(READY) ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 
 clean: ## remove the environment, caches and build results
-	rm -rf $(VENV) .servers .reports .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) .servers .foreign .reports .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
