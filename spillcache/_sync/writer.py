@@ -45,6 +45,8 @@ BATCH_BYTES = 1 << 20
 
 _AT_ONCE = "a writer takes one call at a time: with two at once, nobody knows which bytes come first"
 
+_NOT_AS_SENT = "the payload does not have the SHA-256 that came with it: it changed on the way; nothing was stored"
+
 _log = logging.getLogger("spillcache")
 
 
@@ -141,11 +143,18 @@ class SpillWriter:
             self._abandon(error)
             raise
 
-    def finish(self) -> Envelope:
-        """Publish the spill and return its envelope. Only now can anybody read it."""
+    def finish(self, *, sha256: bytes | None = None) -> Envelope:
+        """Publish the spill and return its envelope. Only now can anybody read it.
+
+        `sha256` is what the sender says of the payload. Raises `ArgumentsInvalid`, and publishes nothing, when the
+        bytes that came are others.
+        """
         self._begin()
         try:
             self._ingest()
+            found = self._sha256.digest()
+            if sha256 not in (None, found):
+                raise ArgumentsInvalid(_NOT_AS_SENT, next_step="Send the payload and its digest again.")
             slabs, kind, inventory = compute(BATCH_BYTES, self._scanner.finish)
             self._count(slabs)
             self._know(inventory)
@@ -157,8 +166,7 @@ class SpillWriter:
             contents, summary = Contents(inventory, *self._extra), summarise(inventory)
             ends = ends_of(self._head, self._tail, self._size, kind, *self._terms.preview_bytes)
             envelope = make_envelope(ends, contents, summary, self._spill_id, self._terms)
-            sha256 = self._sha256.digest()
-            self._upload.publish(kind, self._size, sha256, contents, summary, tool=self._tool, tenant=self._tenant)
+            self._upload.publish(kind, self._size, found, contents, summary, tool=self._tool, tenant=self._tenant)
             self._end()
         except BaseException as error:
             self._abandon(error)

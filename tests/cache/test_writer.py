@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import tracemalloc
 from array import array
@@ -321,3 +322,19 @@ async def test_a_stream_whose_beginning_was_evicted_fails_at_its_next_renewal(st
 def _writer(store: Store, ticks: Ticks) -> SpillWriter:
     terms = Terms(clock=lambda: 1_800_000_000.0, monotonic=ticks, random=bytes, ttl_s=900)
     return SpillWriter(store, SPILL_ID, terms, tool="", tenant="default")
+
+
+async def test_a_digest_that_comes_with_the_payload_is_checked_before_anybody_can_read_it(redis_url: str) -> None:
+    """The right one changes nothing; with a wrong one nothing is stored."""
+    payload = noise(3 * MB)
+    async with cache_on(redis_url) as cache:
+        async with cache.writer() as writer:
+            await writer.write(payload)
+            envelope = await writer.finish(sha256=hashlib.sha256(payload).digest())
+        assert await cache.fetch(envelope.spill_id) == payload
+        await cache.delete(envelope.spill_id)
+        async with cache.writer() as writer:
+            await writer.write(payload[:-1])
+            with pytest.raises(ArgumentsInvalid, match="SHA-256"):
+                await writer.finish(sha256=hashlib.sha256(payload).digest())
+    assert keys(redis_url) == []
