@@ -1,19 +1,27 @@
 """Logs: how records of the standard library's logger `spillcache` are rendered, on standard error.
 
 The library itself only says `logging.getLogger("spillcache")` and passes what it knows as `extra`. Here, at the edge,
-structlog turns that into JSON lines for machines or coloured ones for people; extra fields are kept as they are.
+structlog turns that into JSON lines for machines or coloured ones for people; extra fields are kept as they are, and
+what is bound in `structlog.contextvars` (request and trace id) is added.
+
+Other libraries' records may quote requests, and so ids, tokens and payload. A server that renders them too keeps of
+each only who said it, and the types and places of its exception.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+import traceback
+from pathlib import PurePath
+from typing import Any, TextIO
 
+import orjson
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 from spillcache.wiring.settings import LogFormat
+from spillcache.wiring.tracing import add_trace_id
 
 LOGGER = "spillcache"
 
@@ -25,6 +33,7 @@ def configure_logs(
 
     Calling it again replaces what an earlier call has set. The root logger and those of other libraries stay untouched.
     """
+    logging.raiseExceptions = False  # a reader of our standard error that went away is no reason to complain on it
     target = stream if stream is not None else sys.stderr
     handler = logging.StreamHandler(target)
     handler.set_name(LOGGER)
@@ -39,6 +48,43 @@ def configure_logs(
     return handler
 
 
+def confine_foreign_logs(handler: logging.Handler) -> None:
+    """Send the warnings of all other libraries through our handler, without their words: for a process of our own."""
+    confined = _Confined(handler)
+    root = logging.getLogger()
+    root.handlers[:] = [confined]
+    root.setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+
+
+class _Confined(logging.Handler):
+    """Keeps of a record its logger, level and place, and of its exception the types and where they were raised."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        super().__init__(logging.WARNING)
+        self._handler = handler
+
+    def emit(self, record: logging.LogRecord) -> None:
+        said: dict[str, Any] = {"place": f"{record.module}:{record.lineno}"}
+        if record.exc_info and record.exc_info[1] is not None:
+            said |= _shape_of(record.exc_info[1])
+        kept = logging.LogRecord(record.name, record.levelno, record.pathname, record.lineno, "foreign", (), None)
+        kept.__dict__.update(said)
+        self._handler.handle(kept)
+
+
+def _shape_of(error: BaseException) -> dict[str, Any]:
+    """Types and raising lines of an exception, of those in a group too; no text of it."""
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    frames = traceback.extract_tb(error.__traceback__)[-8:]
+    raised = [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in frames]
+    return {
+        "type": type(error).__name__,
+        "raised": raised,
+        **({"inner": [_shape_of(one) for one in inner[:4]]} if inner else {}),
+    }
+
+
 def _for_people(*, colors: bool) -> logging.Formatter:
     # The plain traceback: the pretty one shows local variables, and those hold payloads and keys.
     plain = structlog.dev.plain_traceback
@@ -47,13 +93,19 @@ def _for_people(*, colors: bool) -> logging.Formatter:
 
 
 def _for_machines() -> logging.Formatter:
-    renderers: list[Processor] = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    renderers: list[Processor] = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_dumps)]
     return _formatter(structlog.processors.TimeStamper(fmt="iso", utc=True), renderers)
+
+
+def _dumps(event: EventDict, **options: Any) -> str:
+    return orjson.dumps(event, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def _formatter(stamp: Processor, renderers: list[Processor]) -> logging.Formatter:
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
+            structlog.contextvars.merge_contextvars,
+            add_trace_id,
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
             structlog.stdlib.ExtraAdder(),

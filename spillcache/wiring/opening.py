@@ -23,6 +23,7 @@ from spillcache.embedded import socketfile
 from spillcache.embedded.server import EmbeddedServer
 from spillcache.errors import KeyringInvalid, StoreUnavailable
 from spillcache.keyring import MIN_KEY_BYTES, Keyring, format_ring
+from spillcache.watch import UNWATCHED, Watcher
 from spillcache.wiring.settings import Settings
 
 _log = logging.getLogger("spillcache")
@@ -49,9 +50,14 @@ def open_cache(settings: Settings, *, reads: bool = True, tell: Tell | None = No
     return SpillCache.from_url(**_arguments(settings, reads=reads, tell=tell))
 
 
-def open_async_cache(settings: Settings, *, reads: bool = True, tell: Tell | None = None) -> AsyncSpillCache:
-    """A cache for asyncio programs; otherwise as `open_cache`. Call it before the loop starts, or in a thread."""
-    return AsyncSpillCache.from_url(**_arguments(settings, reads=reads, tell=tell))
+def open_async_cache(
+    settings: Settings, *, reads: bool = True, tell: Tell | None = None, watcher: Watcher = UNWATCHED
+) -> AsyncSpillCache:
+    """A cache for asyncio programs; otherwise as `open_cache`. Call it before the loop starts, or in a thread.
+
+    `watcher` hears what it does: `Metrics`, `Events`, `Tracing`, or several as `Watchers`.
+    """
+    return AsyncSpillCache.from_url(**_arguments(settings, reads=reads, tell=tell), watcher=watcher)
 
 
 def locate(settings: Settings, tell: Tell | None = None) -> str:
