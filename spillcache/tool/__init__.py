@@ -1,1 +1,1 @@
-"""What agents are shown and call: the tool that reads spills, as plain JSON-like dicts, for every face that has tools."""
+"""What agents are shown and call: the tool that reads spills as plain dicts, for every face that has tools."""

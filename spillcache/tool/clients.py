@@ -15,15 +15,29 @@ from typing import Final
 
 from spillcache import defaults
 
-#: Bytes of a whole answer, by lower-case client name.
-_KNOWN: Final = MappingProxyType(
+_EIGHT_KB: Final = 7_500  # VS Code and Copilot move what is above 8 KB into a file; Cursor does so at its discretion
+_TEN_KIB: Final = 10_000  # Codex cuts at about 10 KiB, or 10,000 tokens
+_TEN_K_TOKENS: Final = 20_000  # Claude Code warns at 10,000 tokens and caps at 25,000; metrics take 2.2 bytes a token
+
+#: Bytes of a whole answer by client name, in lower case: names as handshakes send them, collected by the package
+#: mcp-client-capabilities 0.0.12 (npm and PyPI), and the spellings of a product by which platforms call it.
+_KNOWN: Final[Mapping[str, int]] = MappingProxyType(
     {
-        "visual studio code": 7_500,
-        "github-copilot-developer": 7_500,
-        "copilot-cli": 7_500,
-        "codex-mcp-client": 10_000,
-        "claude-code": 20_000,
-        "cursor-vscode": 7_500,
+        "visual studio code": _EIGHT_KB,
+        "visual-studio-code": _EIGHT_KB,
+        "vscode": _EIGHT_KB,
+        "github-copilot-developer": _EIGHT_KB,
+        "github-copilot-cli": _EIGHT_KB,
+        "copilot-cli": _EIGHT_KB,
+        "jetbrains-iu-copilot-intellij": _EIGHT_KB,
+        "jetbrains-jbc-copilot-intellij": _EIGHT_KB,
+        "xcode-copilot-xcode": _EIGHT_KB,
+        "cursor-vscode": _EIGHT_KB,
+        "cursor": _EIGHT_KB,
+        "codex-mcp-client": _TEN_KIB,
+        "codex": _TEN_KIB,
+        "claude-code": _TEN_K_TOKENS,
+        "claude code": _TEN_K_TOKENS,
     }
 )
 

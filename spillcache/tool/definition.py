@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -28,6 +29,11 @@ DESCRIPTION: Final = (
 )
 
 
+def _optional(*kinds: str) -> dict[str, Any]:
+    """Models send null for what they leave out, and their hosts check; lists of types are not understood everywhere."""
+    return {"anyOf": [{"type": kind} for kind in (*kinds, "null")]}
+
+
 INPUT_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -36,19 +42,19 @@ INPUT_SCHEMA: Final[dict[str, Any]] = {
             "description": "spill_id of the truncated result: 26 characters, copied exactly",
         },
         "cursor": {
-            "type": ["string", "null"],
+            **_optional("string"),
             "description": "next_cursor of the answer before this one, copied exactly; leave out for the first page",
         },
         "result": {
-            "type": ["string", "integer", "null"],
+            **_optional("string", "integer"),
             "description": "read only this result: its name, or its number counted from 1, as the inventory gives them",
         },
         "inventory": {
-            "type": ["boolean", "null"],
+            **_optional("boolean"),
             "description": "true lists all results (name, path, bytes, pages, counts) instead of reading data",
         },
         "max_bytes": {
-            "type": ["integer", "null"],
+            **_optional("integer"),
             "description": "make this page smaller than usual: for when your host cut the last one",
         },
     },
@@ -142,7 +148,7 @@ def tool_entry(options: ToolOptions) -> dict[str, Any]:
         "name": options.name,
         "title": TITLE,
         "description": DESCRIPTION,
-        "inputSchema": INPUT_SCHEMA,
+        "inputSchema": copy.deepcopy(INPUT_SCHEMA),
         "annotations": {
             "title": TITLE,
             "readOnlyHint": True,
@@ -153,5 +159,5 @@ def tool_entry(options: ToolOptions) -> dict[str, Any]:
         "_meta": {TOOL_MARK: {"version": 1}},
     }
     if options.structured:
-        entry["outputSchema"] = OUTPUT_SCHEMA
+        entry["outputSchema"] = copy.deepcopy(OUTPUT_SCHEMA)
     return entry

@@ -13,9 +13,9 @@ The header says how many bytes of UTF-8 the chunk has, so that no chunk can pass
 (errors, inventories) is the same JSON object in both.
 
 What is counted is the result as UTF-8 JSON, which is what stdio and the handshake era's HTTP send, and what a host has
-when it counts. HTTP of the 2026-07-28 protocol writes what is beyond ASCII as `\\uXXXX` on the way, up to twice the bytes
-for Chinese text; that is undone before a host sees the text, so it is not counted. What that protocol adds to every
-result is: see `_STAMP_BYTES`.
+when it counts. HTTP of the 2026-07-28 protocol writes what is beyond ASCII as `\\uXXXX` on the way, twice the
+bytes for Chinese text; that is undone before a host sees the text, so it is not counted. What that protocol adds to
+every result is: see `_STAMP_BYTES`.
 """
 
 from __future__ import annotations

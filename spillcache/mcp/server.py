@@ -1,0 +1,139 @@
+"""The MCP face on the official SDK's low-level server: handlers that find out who asks, and translate.
+
+Nothing is kept between requests, so any number of replicas serve one agent by turns, in both eras of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any, Final, TypeAlias
+
+import mcp_types as types
+import structlog
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from spillcache import SpillCache
+from spillcache.caller import Caller, caller_of
+from spillcache.errors import ArgumentsInvalid, SpillError
+from spillcache.mcp.resources import TEMPLATE, read_spill
+from spillcache.tool.calls import answer_call
+from spillcache.tool.definition import ToolOptions, tool_entry
+from spillcache.tool.playbook import PROMPT_DESCRIPTION, PROMPT_NAME, PROMPT_TITLE, playbook
+
+SERVER_NAME: Final = "spillcache"
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+
+def build_server(cache: SpillCache, options: ToolOptions, *, caller: Caller | None = None) -> Server[Any]:
+    """A server with the one tool, the resource template and the prompt.
+
+    `caller` is whose requests these are where no edge says so (stdio); over HTTP each request's own caller counts.
+    """
+    face = _Face(cache, options, caller)
+    server: Server[Any] = Server(
+        SERVER_NAME,
+        version=version("spillcache"),
+        # The transport looks a schema up before every call: it need not list the tools for that.
+        get_tool_input_schema=face.input_schemas.get,
+        on_list_tools=face.list_tools,
+        on_list_resources=face.list_resources,
+        on_list_resource_templates=face.list_templates,
+        on_list_prompts=face.list_prompts,
+        on_get_prompt=face.get_prompt,
+    )
+    # Registered by name, because these answer in wire form.
+    server.add_request_handler("tools/call", types.CallToolRequestParams, face.call_tool)
+    server.add_request_handler("resources/read", types.ReadResourceRequestParams, face.read_resource)
+    return server
+
+
+def names_of_client(context: Context, caller: Caller) -> Iterator[str]:
+    """What the caller's host is called, as far as anybody says: itself, its HTTP client, its platform, in that order.
+
+    Handshake-era HTTP without sessions tells the name only once, to whichever replica was asked.
+    """
+    if context.session.client_params is not None:
+        yield context.session.client_params.client_info.name
+    if context.request is not None:
+        yield context.request.headers.get("user-agent", "")
+    yield caller.client
+
+
+def protocol_error(error: SpillError) -> MCPError:
+    """An error where the protocol has no result that could carry it: code and next step travel as its data."""
+    code = types.INVALID_PARAMS if error.http_status < 500 else types.INTERNAL_ERROR
+    return MCPError(code, error.message, error.as_dict())
+
+
+class _Face:
+    """The handlers. Each finds the caller of its own request."""
+
+    def __init__(self, cache: SpillCache, options: ToolOptions, caller: Caller | None) -> None:
+        self._cache, self._options, self._caller = cache, options, caller
+        entry = tool_entry(options)
+        self.input_schemas = {options.name: entry["inputSchema"]}
+        self._tools = types.ListToolsResult(tools=[types.Tool.model_validate(entry)])
+
+    async def list_tools(self, _context: Context, _params: object) -> types.ListToolsResult:
+        return self._tools
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        if params.name != self._options.name:
+            raise protocol_error(
+                ArgumentsInvalid("there is no tool of that name", next_step=f"Call {self._options.name}.")
+            )
+        with self._request(context) as (caller, budget):
+            return await answer_call(
+                self._cache, params.arguments, options=self._options, budget=budget, tenant=caller.tenant
+            )
+
+    async def list_resources(self, _context: Context, _params: object) -> types.ListResourcesResult:
+        """None: whoever has a spill's id was given it, and nobody is shown the others."""
+        return types.ListResourcesResult(resources=[])
+
+    async def list_templates(self, _context: Context, _params: object) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[TEMPLATE])
+
+    async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+        with self._request(context) as (caller, budget):
+            try:
+                return await read_spill(self._cache, params.uri, budget=budget, tenant=caller.tenant)
+            except SpillError as error:
+                raise protocol_error(error) from None
+
+    async def list_prompts(self, _context: Context, _params: object) -> types.ListPromptsResult:
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=PROMPT_NAME,
+                    title=PROMPT_TITLE,
+                    description=PROMPT_DESCRIPTION,
+                    arguments=[types.PromptArgument(name="spill_id", description="the spill to begin with")],
+                )
+            ]
+        )
+
+    async def get_prompt(self, _context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name != PROMPT_NAME:
+            raise protocol_error(
+                ArgumentsInvalid("there is no prompt of that name", next_step=f"Ask for {PROMPT_NAME}.")
+            )
+        text = playbook(self._options.name, (params.arguments or {}).get("spill_id"))
+        return types.GetPromptResult(
+            description=PROMPT_DESCRIPTION,
+            messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))],
+        )
+
+    @contextmanager
+    def _request(self, context: Context) -> Iterator[tuple[Caller, int]]:
+        """Whose request it is and how many bytes its answer may have; what is logged meanwhile names the request."""
+        caller = self._caller or caller_of(context.request.scope if context.request is not None else {})
+        names = names_of_client(context, caller)
+        budget = self._options.limits.budget_for(names, self._options.default_budget)
+        with structlog.contextvars.bound_contextvars(request_id=caller.request_id or str(context.request_id)):
+            yield caller, budget
