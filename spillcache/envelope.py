@@ -32,8 +32,9 @@ class Envelope:
     """What the agent gets in place of the payload.
 
     `completeness` is "truncated" when the payload is stored and can be walked, "failed" when nothing was stored: then
-    there is a `code` and no `spill_id`. `pages` and `tokens_estimate` are estimates for the whole walk. The previews
-    are the payload's ends without what `shown_text` takes away; of binary data they are base64.
+    there is a `code` and no `spill_id`. `pages` and `tokens_estimate` are estimates for the whole walk. `context` are
+    fields of a face's own, which say what the payload was a part of. The previews are the payload's ends without what
+    `shown_text` takes away; of binary data they are base64.
     """
 
     completeness: Completeness
@@ -49,6 +50,7 @@ class Envelope:
     inventory: Mapping[str, Any] | None = None
     expires_in_s: int = 0
     code: str = ""
+    context: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The answer as it is sent. Fields that do not apply are absent."""
@@ -64,6 +66,8 @@ class Envelope:
             if self.inventory:
                 answer["inventory"] = dict(self.inventory)
             answer["expires_in_s"] = self.expires_in_s
+        if self.context:
+            answer |= self.context
         if self.preview:
             answer["preview"] = self.preview
         if self.preview_tail:
@@ -124,7 +128,7 @@ def truncated(
     )
     room = budget - wire.size(envelope.as_dict())
     envelope = replace(envelope, inventory=fit_summary(summary, room // 3, wire))
-    return _with_preview(envelope, ends, budget, wire)
+    return with_preview(envelope, ends, budget, wire)
 
 
 def failed(ends: Ends, error: SpillError, *, tool_name: str, budget: int, wire: Wire) -> Envelope:
@@ -141,7 +145,7 @@ def failed(ends: Ends, error: SpillError, *, tool_name: str, budget: int, wire: 
         tool_name=tool_name,
         code=error.code,
     )
-    return _with_preview(envelope, ends, budget, wire)
+    return with_preview(envelope, ends, budget, wire)
 
 
 def fit_summary(summary: Summary, room: int, wire: Wire) -> Mapping[str, Any]:
@@ -169,7 +173,12 @@ def _summary_size(summary: Summary, names: int, wire: Wire) -> int:
     return inventory_cost(summary.as_dict(names), wire)
 
 
-def _with_preview(envelope: Envelope, ends: Ends, budget: int, wire: Wire) -> Envelope:
+def with_preview(envelope: Envelope, ends: Ends, budget: int, wire: Wire) -> Envelope:
+    """The envelope with as much of the payload's ends as fits; what it showed before gives way.
+
+    Raises `BudgetTooSmall` when it does not fit without any.
+    """
+    envelope = replace(envelope, preview="", preview_tail="")
     fields = len('"preview":"","preview_tail":"",') + 8  # the quotes may be escaped once more
     least = wire.size(envelope.as_dict())
     room = budget - least - fields * len(wire.copies)
