@@ -26,6 +26,10 @@ from spillcache.tool.playbook import PROMPT_DESCRIPTION, PROMPT_NAME, PROMPT_TIT
 
 SERVER_NAME: Final = "spillcache"
 
+# What the 2026-07-28 protocol wants in results; the SDK leaves it out for clients of the handshake era.
+_COMPLETE: Final = {"resultType": "complete"}
+_NOT_TO_BE_KEPT: Final = {"ttlMs": 0, "cacheScope": "private"}  # each read begins a walk of its own
+
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
 
@@ -88,9 +92,10 @@ class _Face:
                 ArgumentsInvalid("there is no tool of that name", next_step=f"Call {self._options.name}.")
             )
         with self._request(context) as (caller, budget):
-            return await answer_call(
+            answer = await answer_call(
                 self._cache, params.arguments, options=self._options, budget=budget, tenant=caller.tenant
             )
+        return _COMPLETE | answer
 
     async def list_resources(self, _context: Context, _params: object) -> types.ListResourcesResult:
         """None: whoever has a spill's id was given it, and nobody is shown the others."""
@@ -102,9 +107,10 @@ class _Face:
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         with self._request(context) as (caller, budget):
             try:
-                return await read_spill(self._cache, params.uri, budget=budget, tenant=caller.tenant)
+                found = await read_spill(self._cache, params.uri, budget=budget, tenant=caller.tenant)
             except SpillError as error:
                 raise protocol_error(error) from None
+        return _COMPLETE | _NOT_TO_BE_KEPT | found
 
     async def list_prompts(self, _context: Context, _params: object) -> types.ListPromptsResult:
         return types.ListPromptsResult(
