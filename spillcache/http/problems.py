@@ -1,0 +1,119 @@
+"""Errors as problem documents (RFC 9457), each made from the error itself and so from the one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from spillcache.caller import caller_of
+from spillcache.errors import ArgumentsInvalid, SpillError, Unauthorized
+from spillcache.http.serving import serving_of
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+#: Seconds. A Redis that fails over is back within about this; the next step says "a few seconds".
+RETRY_AFTER_S: Final = 5
+
+_SEE_DOCUMENT = "Correct the request: openapi.json beside these addresses describes all of them."
+
+
+class RefusalError(Exception):
+    """What this face refuses by itself, before any act of the cache.
+
+    `status` is HTTP's own word for it, where HTTP has a finer one than the error's class.
+    """
+
+    def __init__(self, error: SpillError, *, status: int | None = None, headers: Mapping[str, str] | None = None):
+        super().__init__(error.message)
+        self.error, self.status, self.headers = error, status, headers
+
+
+def type_of(code: str) -> str:
+    """The URI that names a kind of problem. It is a name, not an address."""
+    return f"urn:spillcache:error:{code}"
+
+
+def title_of(code: str) -> str:
+    """The code in words; the same for every problem of its kind."""
+    return code.replace("_", " ").capitalize()
+
+
+def problem_of(error: SpillError, *, status: int | None = None, request_id: str = "") -> dict[str, Any]:
+    """The document. `status` is HTTP's here; that the retrieval FAILED is said by the next step."""
+    answer: dict[str, Any] = {
+        "type": type_of(error.code),
+        "title": title_of(error.code),
+        "status": status or error.http_status,
+        "detail": error.message,
+    }
+    answer |= {name: value for name, value in error.as_dict().items() if name != "status"}
+    answer["retryable"] = error.retryable
+    if request_id:
+        answer["request_id"] = request_id
+    return answer
+
+
+def problem_response(
+    error: SpillError, *, status: int | None = None, request_id: str = "", headers: Mapping[str, str] | None = None
+) -> Response:
+    """The answer to a request that failed."""
+    answer = problem_of(error, status=status, request_id=request_id)
+    sent = {"Cache-Control": "no-store", **(headers or {})}
+    if error.retryable:
+        sent["Retry-After"] = str(RETRY_AFTER_S)
+    if isinstance(error, Unauthorized):
+        sent["WWW-Authenticate"] = "Bearer"
+    return Response(orjson.dumps(answer), answer["status"], sent, MEDIA_TYPE)
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Let every error of `app` be answered with a problem document."""
+    app.exception_handler(SpillError)(_failed)
+    app.exception_handler(RefusalError)(_refused)
+    app.exception_handler(RequestValidationError)(_not_valid)
+    app.exception_handler(HTTPException)(_not_routed)
+    app.exception_handler(Exception)(_broken)
+
+
+async def _failed(request: Request, error: SpillError) -> Response:
+    """An act of the cache failed; whoever watches the cache has heard of it."""
+    return problem_response(error, request_id=caller_of(request.scope).request_id)
+
+
+async def _refused(request: Request, refusal: RefusalError) -> Response:
+    serving = await serving_of(request)
+    serving.cache.watcher.failed("http", refusal.error)
+    request_id = caller_of(request.scope).request_id
+    return problem_response(refusal.error, status=refusal.status, request_id=request_id, headers=refusal.headers)
+
+
+async def _not_valid(request: Request, error: RequestValidationError) -> Response:
+    """Parameters that the routes do not take. What was sent is not repeated: it may be a cursor."""
+    complaints = sorted({_complaint(found["type"], found["loc"], found["msg"]) for found in error.errors()})
+    return await _refused(request, RefusalError(ArgumentsInvalid("; ".join(complaints))))
+
+
+def _complaint(kind: str, place: tuple[int | str, ...], message: str) -> str:
+    if kind == "extra_forbidden":  # its name is the client's word
+        return f"the {place[0]} has a parameter that is not known here"
+    return f"{place[-1]}: {message}"
+
+
+async def _not_routed(request: Request, error: HTTPException) -> Response:
+    """No such address, or not with this method."""
+    said = {404: "there is no such address", 405: "this address does not know this method"}
+    message = said.get(error.status_code, HTTPStatus(error.status_code).phrase)
+    refused = ArgumentsInvalid(message, next_step=_SEE_DOCUMENT)
+    return await _refused(request, RefusalError(refused, status=error.status_code, headers=error.headers))
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    """A bug; the server's log has it, because it is raised again after this answer."""
+    message = f"the server failed in an unforeseen way ({type(error).__name__})"
+    return problem_response(SpillError(message), request_id=caller_of(request.scope).request_id)

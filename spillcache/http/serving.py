@@ -1,0 +1,37 @@
+"""What every route needs: the cache, and the sizes that this deployment allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from spillcache._async.cache import SpillCache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """How spills are served. Sizes in bytes.
+
+    `budget` is the size of an answer when the client names none, `max_page_bytes` the cap whatever it names,
+    `max_payload_bytes` what an upload may have at the most.
+    """
+
+    cache: SpillCache
+    budget: int
+    max_page_bytes: int
+    max_payload_bytes: int
+
+    def budget_for(self, asked: int | None) -> int:
+        """The budget of an answer for which the client asked so many bytes, or did not say."""
+        return min(self.budget if asked is None else asked, self.max_page_bytes)
+
+
+async def serving_of(request: Request) -> Serving:
+    """What the app was made with."""
+    found: Serving = request.app.state.serving
+    return found
+
+
+Served = Annotated[Serving, Depends(serving_of)]
