@@ -28,9 +28,11 @@ NPM: Mapping[str, str] = {
     "@modelcontextprotocol/sdk": "1.32.2",
     "@modelcontextprotocol/server-everything": "2026.8.31",
     "@modelcontextprotocol/server-filesystem": "2026.8.31",
+    # The suite's released line ends with the 2025 protocol; this one knows 2026-07-28.
+    "conformance-2026": "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12",
     _NODE: "22.23.5",  # the Inspector and the conformance suite want 22
 }
-"""Package → version, all in one node_modules."""
+"""Package → version, all in one node_modules; a second version of a package has a name of our own."""
 
 PYPI: Mapping[str, str] = {"mcp-grafana": "2.1.1", "mcp-server-git": "2026.10.19", "prometheus-mcp-server": "1.6.2"}
 """Package → version; each has a program of its own name, and an environment to itself."""
@@ -90,7 +92,7 @@ def debian_program(name: str) -> Program:
 
 def npm_is_there() -> bool:
     """Whether all of NPM is installed at these versions."""
-    return all(_npm_version(package) == version for package, version in NPM.items())
+    return all(_npm_version(package) == version.rpartition("@")[2] for package, version in NPM.items())
 
 
 def python_is_there() -> bool:

