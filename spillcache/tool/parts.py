@@ -1,0 +1,146 @@
+"""The parts of a tool's result, and which of them have to go.
+
+A result is content blocks and, beside them, structuredContent, which often says the same once more: then it is not a
+part of its own. Sizes are bytes of the JSON on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import orjson
+
+from spillcache.payload import to_json
+
+#: Name and key of the part that is not a block.
+STRUCTURED: Final = "structuredContent"
+
+#: No answer may be larger, whatever passes whole in it: Python clients refuse an SSE event of 1 MiB.
+HARD_CAP_BYTES: Final = 768 << 10
+
+Sort = Literal["text", "media", "structured", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A block, or what structuredContent holds. Media are pictures, sound and files: hosts count them by themselves."""
+
+    name: str
+    sort: Sort
+    value: Any
+    size: int
+
+    @property
+    def text(self) -> str | None:
+        """Its text, if it is one: of a text block or of an embedded text resource."""
+        if self.sort != "text":
+            return None
+        holder = self.value["resource"] if self.value["type"] == "resource" else self.value
+        text: str = holder["text"]
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What becomes of a result's parts. `kept` and `spilled` are in the order in which the result had them."""
+
+    kept: tuple[Part, ...]
+    spilled: tuple[Part, ...]
+
+
+def wire_size(value: object) -> int:
+    """Bytes of a value as JSON on the wire."""
+    try:
+        return len(orjson.dumps(value))
+    except TypeError:  # integers of more than 64 bits, lone surrogates
+        return len(to_json(value))
+
+
+def parts_of(result: Mapping[str, Any]) -> list[Part]:
+    """The parts of a result. Its structuredContent is one only if it says what the texts do not."""
+    parts = [_part(f"content[{number}]", block) for number, block in enumerate(result.get("content") or ())]
+    structured = result.get(STRUCTURED)
+    if structured is not None and not _said_already(structured, [part.text for part in parts if part.text is not None]):
+        parts.append(Part(STRUCTURED, "structured", structured, wire_size(structured)))
+    return parts
+
+
+def arrange(parts: Sequence[Part], *, room: int, media_bytes: int, media_room: int) -> Layout:
+    """Choose what goes from a result that must shrink: at least one part, if there is one that may go.
+
+    Media over `media_bytes` go, and the largest of those that are left until they take `media_room` together at most;
+    likewise all other parts until they take `room`.
+    """
+    media = [part for part in parts if part.sort == "media"]
+    others = [part for part in parts if part.sort != "media"]
+    staying = _smallest([part for part in media if part.size <= media_bytes], media_room)
+    if len(staying) == len(media):
+        room = min(room, _total(others) - 1)
+    kept = {part.name for part in [*staying, *_smallest(others, room)]}
+    return Layout(
+        tuple(part for part in parts if part.name in kept), tuple(part for part in parts if part.name not in kept)
+    )
+
+
+def _smallest(parts: Iterable[Part], room: int) -> list[Part]:
+    """What is left of the parts within `room` when the largest go first."""
+    left = sorted(parts, key=lambda part: part.size)
+    size = _total(left)
+    while left and size > room:
+        size -= _total([left.pop()])
+    return left
+
+
+def _total(parts: Iterable[Part]) -> int:
+    return sum(part.size + len(",") for part in parts)
+
+
+def _part(name: str, block: Mapping[str, Any]) -> Part:
+    return Part(name, _sort(block), block, wire_size(block))
+
+
+def _sort(block: Mapping[str, Any]) -> Sort:
+    resource = block.get("resource")
+    holder = resource if block.get("type") == "resource" and isinstance(resource, Mapping) else block
+    if block.get("type") in {"image", "audio"} or (holder is resource and isinstance(holder.get("blob"), str)):
+        return "media"
+    if block.get("type") in {"text", "resource"} and isinstance(holder.get("text"), str):
+        return "text"
+    return "other"
+
+
+def _said_already(structured: Any, texts: Sequence[str]) -> bool:
+    """Whether the texts carry the same data: as one JSON document, or one text for each member of a list.
+
+    Servers wrap what is not an object as `{"result": …}`, and their texts then hold what is in the wrap.
+    """
+    wrapped = isinstance(structured, Mapping) and structured.keys() == {"result"}
+    inner = structured["result"] if wrapped else structured
+    whole = [structured, inner] if wrapped else [structured]
+    if any(_says(text, value) for value in whole for text in texts):
+        return True
+    return isinstance(inner, list) and len(inner) == len(texts) > 0 and all(map(_says, texts, inner))
+
+
+def _says(text: str, value: Any) -> bool:
+    """Whether a text is a value's JSON, however it is spaced and ordered, or the value itself."""
+    if isinstance(value, str) and text == value:
+        return True
+    opening = "{" if isinstance(value, Mapping) else "[" if isinstance(value, list) else text[:1]
+    if not text.lstrip().startswith(opening):  # prose is not worth a parser
+        return False
+    try:
+        # Most servers send one of two spellings: to ask for them costs a tenth of parsing the text.
+        sent = text.encode()
+        if sent in (orjson.dumps(value), orjson.dumps(value, option=orjson.OPT_INDENT_2)):
+            return True
+        return _sorted(orjson.loads(sent)) == _sorted(value)
+    except (TypeError, ValueError):  # not JSON, or what orjson does not write: a lone surrogate, a huge integer
+        return False
+
+
+def _sorted(value: Any) -> bytes:
+    """A spelling that tells 1, 1.0 and true apart, as comparing the values would not."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

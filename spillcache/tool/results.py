@@ -1,0 +1,227 @@
+"""A whole tool result on its way to the agent: untouched when it fits, else with its large parts spilled.
+
+One result makes one spill, one envelope and one walk, however many of its parts are large. The envelope is the first
+text block, because some hosts show no other. What stays follows it in its old order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import orjson
+
+from spillcache import SpillCache, defaults
+from spillcache._async.gate import compute
+from spillcache.envelope import Envelope, ends_of, with_preview
+from spillcache.errors import CODES, ArgumentsInvalid, BudgetTooSmall
+from spillcache.tool.blank import in_words
+from spillcache.tool.composite import Payload, payload_of
+from spillcache.tool.parts import HARD_CAP_BYTES, STRUCTURED, Layout, Part, arrange, parts_of, wire_size
+from spillcache.tool.schemas import Declared
+from spillcache.wire import Wire
+
+#: In the `_meta` of a result: a spill was made of it, so that no second proxy makes another.
+MARK: Final = "spillcache/spill"
+
+#: An envelope in two copies with names, links and some preview; less would be all explanation.
+LEAST_BUDGET_BYTES: Final = 4_096
+
+_STAMP_BYTES: Final = 128  # `resultType` and the server's name, which the 2026-07-28 protocol adds to every result
+_MOST_NAMES: Final = 8  # of parts, in an envelope; those stored are named in the payload as well
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpillOptions:
+    """How results of a tool are spilled. Sizes are bytes on the wire.
+
+    A result of at most `budget` goes through untouched, and no answer made in place of one is larger. Not counted are
+    pictures, sound and files of at most `media_bytes` each, which pass whole, and a large `_meta`.
+    `on_store_failure` says what the agent gets when nothing could be stored: an envelope that says so, the result as it
+    was ("pass"), or an error. `structured` "drop" declares no outputSchema, and spilled results are text alone.
+    """
+
+    budget: int = defaults.BUDGET_BYTES
+    media_bytes: int = defaults.MAX_PAGE_BYTES
+    on_store_failure: Literal["envelope", "pass", "error"] = "envelope"
+    structured: Literal["keep", "drop"] = "keep"
+
+    def __post_init__(self) -> None:
+        if not LEAST_BUDGET_BYTES <= self.budget <= defaults.MAX_PAGE_BYTES:
+            raise ArgumentsInvalid(
+                f"a budget for results must be {LEAST_BUDGET_BYTES} to {defaults.MAX_PAGE_BYTES} bytes"
+            )
+        if not 0 <= self.media_bytes <= defaults.MAX_PAGE_BYTES:
+            raise ArgumentsInvalid(f"media_bytes must be 0 to {defaults.MAX_PAGE_BYTES}")
+
+
+async def spill_result(
+    result: dict[str, Any], cache: SpillCache, *, tool: str, tenant: str, options: SpillOptions, declared: Declared
+) -> dict[str, Any]:
+    """The result to hand on for a CallToolResult in wire form, which may be the very same.
+
+    `isError`, `_meta` and other fields stay. The structuredContent of a spilled result is the envelope where `declared`
+    says so, else absent: hosts that show it would not show the text. Does not raise because of the store.
+    """
+    if result.get("resultType", "complete") != "complete" or _is_spilled(result):
+        return result
+    large = _data_bytes(result)
+    layout = await compute(large, _layout, result, options)
+    if not layout.spilled:
+        return in_words(result)
+    spilling = _Spilling(result, large, cache, tool, tenant, options, declared)
+    try:
+        return await spilling.answer(layout)
+    except BudgetTooSmall:  # what stays leaves no room for an envelope
+        return await spilling.answer(await compute(large, _arranged, result, 0, options))
+
+
+@dataclass(frozen=True, slots=True)
+class _Spilling:
+    """One result that does not fit. `large` is about how many bytes there are to work on."""
+
+    result: dict[str, Any]
+    large: int
+    cache: SpillCache
+    tool: str
+    tenant: str
+    options: SpillOptions
+    declared: Declared
+
+    async def answer(self, layout: Layout) -> dict[str, Any]:
+        """Store what goes, and put the envelope and what stays together. Raises `BudgetTooSmall`."""
+        payload = await compute(self.large, payload_of, layout.spilled)
+        context = _context(layout, payload)
+        room = self.options.budget - self._frame_bytes(layout) - _field_bytes(context, self._wire)
+        envelope = await self.cache.spill(
+            payload.data, tool=self.tool, tenant=self.tenant, budget=room, wire=self._wire
+        )
+        if envelope.completeness == "failed" and self.options.on_store_failure != "envelope":
+            return self.result if self.options.on_store_failure == "pass" else self._refused(envelope)
+        if self.result.get("isError"):  # the cause stands at one end of a trace: both are shown, as wide as they fit
+            budget = self.options.budget
+            ends = ends_of(payload.data, payload.data, len(payload.data), envelope.kind, budget * 4 // 5, budget // 5)
+            envelope = with_preview(envelope, ends, room, self._wire)
+        return self._put_together(layout, replace(envelope, context=context).as_dict())
+
+    def _put_together(self, layout: Layout, envelope: dict[str, Any]) -> dict[str, Any]:
+        text = {"type": "text", "text": orjson.dumps(envelope).decode()}
+        answer = self.result | {"content": [text, *_blocks(layout.kept)], "_meta": _marked(self.result)}
+        answer.pop(STRUCTURED, None)
+        return answer | {STRUCTURED: envelope} if self._structured else answer
+
+    def _refused(self, envelope: Envelope) -> dict[str, Any]:
+        error = {
+            "status": "FAILED",
+            "code": envelope.code,
+            "message": f"the result ({envelope.size_bytes} bytes) did not fit and could not be stored",
+            "next_step": CODES[envelope.code].default_next_step,
+        }
+        text = {"type": "text", "text": orjson.dumps(error).decode()}
+        answer = self.result | {"content": [text], "isError": True}
+        answer.pop(STRUCTURED, None)
+        return answer
+
+    def _frame_bytes(self, layout: Layout) -> int:
+        """Bytes of the answer without its envelope, and without what is not counted."""
+        meta = _marked(self.result)
+        blocks = _blocks(part for part in layout.kept if part.sort != "media")
+        frame = self.result | {"content": [{"type": "text", "text": ""}, *blocks], "_meta": meta}
+        frame.pop(STRUCTURED, None)
+        return (
+            wire_size(frame)
+            - _uncounted(meta, self.options)
+            + self._structured * len(f',"{STRUCTURED}":')
+            + _STAMP_BYTES
+        )
+
+    @property
+    def _structured(self) -> bool:
+        """Whether the envelope goes out twice. Nobody holds an error against a declared schema."""
+        return self.declared.answers_structured and not self.result.get("isError")
+
+    @property
+    def _wire(self) -> Wire:
+        return Wire(copies=(2, 1)) if self._structured else Wire(copies=(2,))
+
+
+def _layout(result: Mapping[str, Any], options: SpillOptions) -> Layout:
+    """What stays and what goes; nothing goes when the result fits as it is."""
+    whole = wire_size(result)
+    if whole <= options.budget:
+        return Layout((), ())
+    layout = _arranged(result, options.budget // 2, options)
+    beside = sum(part.size for part in layout.kept if part.sort == "media") + _uncounted(result.get("_meta"), options)
+    fits = whole - beside <= options.budget and whole <= HARD_CAP_BYTES
+    return Layout((), ()) if fits else layout
+
+
+def _uncounted(meta: object, options: SpillOptions) -> int:
+    """Bytes of a large `_meta`: it is for a host's programs, models are not shown it, and it cannot be spilled."""
+    size = wire_size(meta)
+    return size if size > options.budget // 4 else 0
+
+
+def _arranged(result: Mapping[str, Any], room: int, options: SpillOptions) -> Layout:
+    media_room = HARD_CAP_BYTES - options.budget
+    return arrange(parts_of(result), room=room, media_bytes=options.media_bytes, media_room=media_room)
+
+
+def _is_spilled(result: Mapping[str, Any]) -> bool:
+    """Whether an envelope is in it already: of a proxy or a server behind this one."""
+    if MARK in (result.get("_meta") or {}):
+        return wire_size(result) <= HARD_CAP_BYTES  # more is not what we make, whatever its maker claims
+    first = next((block.get("text") for block in result.get("content") or () if block.get("type") == "text"), None)
+    if not first or len(first) > HARD_CAP_BYTES or not first.startswith('{"completeness":'):
+        return False
+    try:
+        envelope = orjson.loads(first)
+    except ValueError:
+        return False
+    handle = {"truncated": "spill_id", "failed": "code"}.get(envelope["completeness"], "")
+    return {handle, "hint", "size_bytes", "kind"} <= envelope.keys() and wire_size(result) <= HARD_CAP_BYTES
+
+
+def _data_bytes(result: Mapping[str, Any]) -> int:
+    """About how much there is to work on, told without working on it."""
+    holders = [holder for block in result.get("content") or () for holder in (block, block.get("resource") or {})]
+    return sum(len(holder[key]) for holder in holders for key in ("text", "data", "blob") if holder.get(key))
+
+
+def _context(layout: Layout, payload: Payload) -> dict[str, Any]:
+    """What the envelope says of parts, where it is not simply the text of the result that was spilled."""
+    context: dict[str, Any] = {}
+    if layout.kept or payload.block:
+        parts = _names("spilled", layout.spilled)
+        if payload.block:
+            parts["block"] = payload.block
+        context["parts"] = parts | _names("kept", layout.kept)
+    # Hosts that show structuredContent show no text, so it cannot stay where it was.
+    for part in layout.kept:
+        if part.sort == "structured":
+            context["structured_content"] = part.value
+    return context
+
+
+def _names(word: str, parts: Sequence[Part]) -> dict[str, Any]:
+    names: dict[str, Any] = {word: [part.name for part in parts[:_MOST_NAMES]]} if parts else {}
+    return names | ({f"{word}_omitted": len(parts) - _MOST_NAMES} if len(parts) > _MOST_NAMES else {})
+
+
+def _blocks(parts: Iterable[Part]) -> list[Any]:
+    return [part.value for part in parts if part.sort != "structured"]
+
+
+def _marked(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The result's `_meta` with our mark."""
+    meta = {**(result.get("_meta") or {}), MARK: {"version": 1}}
+    if isinstance(meta.get("fastmcp"), Mapping):
+        # FastMCP's clients would look for the value inside a wrap, where an envelope has none, and find null.
+        meta["fastmcp"] = {key: value for key, value in meta["fastmcp"].items() if key != "wrap_result"}
+    return meta
+
+
+def _field_bytes(fields: Mapping[str, Any], wire: Wire) -> int:
+    """Bytes that fields add to an answer."""
+    return wire.size({"": "", **fields}) - wire.size({"": ""})
