@@ -31,6 +31,8 @@ _WIRE: Final = Wire(copies=(2,), wrapper=JSON_WIRE.wrapper + _FRAME_BYTES)
 async def read_spill(cache: SpillCache, uri: str, *, budget: int, tenant: str) -> dict[str, Any]:
     """A ReadResourceResult in wire form with page 1, of at most `budget` bytes. Raises `SpillError`."""
     if not uri.startswith(SCHEME):
-        raise ArgumentsInvalid("this is not the address of a spill", next_step=f"Read {SCHEME} and a spill_id.")
+        error = ArgumentsInvalid("this is not the address of a spill", next_step=f"Read {SCHEME} and a spill_id.")
+        cache.watcher.failed("resource", error)
+        raise error
     page = await cache.page(uri.removeprefix(SCHEME), budget=budget, tenant=tenant, wire=_WIRE)
     return {"contents": [{"uri": uri, "mimeType": MIME_TYPE, "text": json_text(page.as_dict())}]}

@@ -88,9 +88,7 @@ class _Face:
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         if params.name != self._options.name:
-            raise protocol_error(
-                ArgumentsInvalid("there is no tool of that name", next_step=f"Call {self._options.name}.")
-            )
+            raise self._nothing_of_that_name("tool", self._options.name)
         with self._request(context) as (caller, budget):
             answer = await answer_call(
                 self._cache, params.arguments, options=self._options, budget=budget, tenant=caller.tenant
@@ -126,14 +124,17 @@ class _Face:
 
     async def get_prompt(self, _context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT_NAME:
-            raise protocol_error(
-                ArgumentsInvalid("there is no prompt of that name", next_step=f"Ask for {PROMPT_NAME}.")
-            )
+            raise self._nothing_of_that_name("prompt", PROMPT_NAME)
         text = playbook(self._options.name, (params.arguments or {}).get("spill_id"))
         return types.GetPromptResult(
             description=PROMPT_DESCRIPTION,
             messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))],
         )
+
+    def _nothing_of_that_name(self, what: str, name: str) -> MCPError:
+        error = ArgumentsInvalid(f"there is no {what} of that name", next_step=f"Call again for {name}.")
+        self._cache.watcher.failed(what, error)
+        return protocol_error(error)
 
     @contextmanager
     def _request(self, context: Context) -> Iterator[tuple[Caller, int]]:
