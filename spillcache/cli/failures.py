@@ -23,6 +23,12 @@ class Interrupted(SpillError):
     default_next_step = "Run it again."
 
 
+class ExtraMissing(SpillError):
+    """A command needs packages that come with an optional extra, and they are not installed."""
+
+    code = "extra_missing"
+
+
 class OutputClosed(Exception):
     """Whoever read standard output stopped reading. No error: it ends us quietly.
 

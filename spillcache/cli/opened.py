@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 from spillcache.cli.answers import notice
 from spillcache.cli.session import Session
@@ -16,13 +17,17 @@ from spillcache.wiring.settings import Settings, read_settings
 from spillcache.wiring.urls import shown_url
 
 
-def settings_of(session: Session) -> Settings:
-    """The settings of this run: the environment, and the global options over it. Raises `ArgumentsInvalid`."""
+def settings_of(session: Session, **options: Any) -> Settings:
+    """The settings of this run: the environment, and over it the global options and a command's own.
+
+    Raises `ArgumentsInvalid`.
+    """
     settings = read_settings(
         redis_url=session.redis_url,
         keyring_file=session.keyring_file,
         tenant=session.tenant,
         prefix=session.prefix,
+        **options,
     )
     configure_logs(settings.log_format, level=logging.WARNING)
     return settings

@@ -8,16 +8,15 @@ can tell; whether every replica has the added key, no file can.
 from __future__ import annotations
 
 import secrets as randomness
-import shutil
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from spillcache.cli.replacing import replace_private
 from spillcache.errors import ArgumentsInvalid, KeyringInvalid
 from spillcache.keyring import MIN_KEY_BYTES, Keyring, hkdf_sha256
-from spillcache.wiring.opening import write_private
 
 STEPS = ("add", "promote", "remove")
 
@@ -68,16 +67,8 @@ def age_s(file: Path) -> float:
 
 def replace_ring(file: Path, text: str) -> None:
     """Put a new ring in the place of the old, at once and with the old one's mode. Raises `KeyringInvalid`."""
-    place = file.resolve()
-    draft = place.with_name(f".{place.name}.{randomness.token_hex(4)}")
     try:
-        write_private(draft, text)
-        try:
-            shutil.copymode(place, draft)
-            draft.replace(place)
-        except BaseException:
-            draft.unlink()
-            raise
+        replace_private(file, text)
     except OSError as error:
         raise KeyringInvalid(
             f"the key ring file {file} cannot be written ({error.strerror or type(error).__name__}); it is as it was",

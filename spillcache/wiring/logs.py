@@ -67,13 +67,13 @@ class _Confined(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         said: dict[str, Any] = {"place": f"{record.module}:{record.lineno}"}
         if record.exc_info and record.exc_info[1] is not None:
-            said |= _shape_of(record.exc_info[1])
+            said |= shape_of(record.exc_info[1])
         kept = logging.LogRecord(record.name, record.levelno, record.pathname, record.lineno, "foreign", (), None)
         kept.__dict__.update(said)
         self._handler.handle(kept)
 
 
-def _shape_of(error: BaseException) -> dict[str, Any]:
+def shape_of(error: BaseException) -> dict[str, Any]:
     """Types and raising lines of an exception, of those in a group too; no text of it."""
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     frames = traceback.extract_tb(error.__traceback__)[-8:]
@@ -81,7 +81,7 @@ def _shape_of(error: BaseException) -> dict[str, Any]:
     return {
         "type": type(error).__name__,
         "raised": raised,
-        **({"inner": [_shape_of(one) for one in inner[:4]]} if inner else {}),
+        **({"inner": [shape_of(one) for one in inner[:4]]} if inner else {}),
     }
 
 

@@ -78,6 +78,11 @@ class Settings(BaseSettings):
         defaults.METRICS_PORT, ge=-1, le=65535, description="port of Prometheus metrics; -1: none"
     )
     drain_s: float = Field(defaults.DRAIN_S, ge=0, description="how long to go on accepting after SIGTERM")
+    grace_s: float = Field(
+        defaults.GRACE_S,
+        ge=0,
+        description="how long answers in progress may then still take before they are broken off",
+    )
     allowed_hosts: list[str] = Field(
         default_factory=list, description="Host headers that are served beside loopback, as JSON; * is any port or name"
     )

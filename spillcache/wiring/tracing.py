@@ -46,7 +46,7 @@ class Tracing(Watcher):
         self._tracer = trace.get_tracer("spillcache")
 
     def act(self, verb: Verb, spill_id: str = "") -> AbstractContextManager[object]:
-        """Surrounds an act by a span, once an SDK has been installed: without one even a span of nothing costs 20 µs."""
+        """Surrounds an act by a span, once an SDK is there: without one even no span costs 20 µs."""
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
             return nullcontext()
         attributes = {"spillcache.spill": spill_mark(spill_id.strip().lower())} if spill_id else None
