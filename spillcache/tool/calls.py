@@ -13,12 +13,12 @@ from spillcache.tool.rendering import json_text, raw_text, tool_result
 
 
 async def answer_call(
-    cache: SpillCache, arguments: Mapping[str, Any] | None, *, options: ToolOptions, budget: int, tenant: str
+    cache: SpillCache, arguments: Mapping[str, Any] | None, *, options: ToolOptions, budget: int, tenant: str | None
 ) -> dict[str, Any]:
     """Answer a call with a CallToolResult in wire form, of at most `budget` bytes as `options.wire` counts them.
 
-    Whatever goes wrong with the spill, the store or the arguments is a result with `isError`, not an exception, so
-    that the model reads what to do next.
+    `tenant` None is the cache's own. Whatever goes wrong with the spill, the store or the arguments is a result with
+    `isError`, not an exception, so that the model reads what to do next.
     """
     try:
         call = parse_arguments(arguments)
@@ -41,7 +41,7 @@ def error_result(error: SpillError, options: ToolOptions) -> dict[str, Any]:
 
 
 async def _answer(
-    cache: SpillCache, call: ToolCall, options: ToolOptions, budget: int, tenant: str
+    cache: SpillCache, call: ToolCall, options: ToolOptions, budget: int, tenant: str | None
 ) -> Mapping[str, Any]:
     if call.inventory:
         listing = await cache.inventory(

@@ -57,7 +57,13 @@ class SpillOptions:
 
 
 async def spill_result(
-    result: dict[str, Any], cache: SpillCache, *, tool: str, tenant: str, options: SpillOptions, declared: Declared
+    result: dict[str, Any],
+    cache: SpillCache,
+    *,
+    tool: str,
+    tenant: str | None,
+    options: SpillOptions,
+    declared: Declared,
 ) -> dict[str, Any]:
     """The result to hand on for a CallToolResult in wire form, which may be the very same.
 
@@ -85,7 +91,7 @@ class _Spilling:
     large: int
     cache: SpillCache
     tool: str
-    tenant: str
+    tenant: str | None
     options: SpillOptions
     declared: Declared
 

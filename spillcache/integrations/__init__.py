@@ -1,0 +1,1 @@
+"""Adapters to frameworks, each an optional extra of its own."""
