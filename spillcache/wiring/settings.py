@@ -6,6 +6,7 @@ An empty variable counts as one that is not set. What a face was told on its own
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -65,7 +66,7 @@ class Settings(BaseSettings):
     structured_content: bool = Field(
         False, description="answer typed clients with structuredContent too; both copies count against the budget"
     )
-    client_budgets: dict[str, int] = Field(
+    client_budgets: Annotated[dict[str, Annotated[int, Field(gt=0)]], NoDecode] = Field(
         default_factory=dict, description='budgets by client name, as JSON: {"my-agent": 20000}; they extend the table'
     )
     max_page_bytes: int = Field(
@@ -83,7 +84,7 @@ class Settings(BaseSettings):
         ge=0,
         description="how long answers in progress may then still take before they are broken off",
     )
-    allowed_hosts: list[str] = Field(
+    allowed_hosts: Annotated[list[str], NoDecode] = Field(
         default_factory=list, description="Host headers that are served beside loopback, as JSON; * is any port or name"
     )
     tokens_file: Path | None = Field(
@@ -100,6 +101,16 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+    @field_validator("client_budgets", "allowed_hosts", mode="before")
+    @classmethod
+    def _parsed(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError:
+            raise ValueError("must be JSON") from None
 
     @field_validator("preview_bytes")
     @classmethod

@@ -19,7 +19,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_environment_has_the_documented_defaults() -> None:
-    """All of them, as the plan of record lists them."""
+    """All of them; nothing is open beyond this machine."""
     assert read_settings().model_dump() == {
         "redis_url": None,
         "prefix": "sc",
@@ -35,6 +35,23 @@ def test_an_empty_environment_has_the_documented_defaults() -> None:
         "keyring": None,
         "tenant": "default",
         "tool_name": "search_query_spill",
+        "rendering": "json",
+        "structured_content": False,
+        "client_budgets": {},
+        "max_page_bytes": 512 * 1024,
+        "max_request_bytes": 4 * 1024 * 1024,
+        "host": "127.0.0.1",
+        "port": 8_321,
+        "metrics_port": 9_321,
+        "drain_s": 5,
+        "grace_s": 15,
+        "allowed_hosts": [],
+        "tokens_file": None,
+        "jwks_url": None,
+        "jwt_issuer": None,
+        "jwt_audience": None,
+        "jwt_tenant_claim": "tenant",
+        "allow_no_auth": False,
         "log_format": "auto",
     }
 
@@ -87,6 +104,13 @@ def test_a_named_key_ring_file_goes_over_a_ring_in_the_environment(monkeypatch: 
         ("PREFIX", "a{b}"),
         ("LOG_FORMAT", "xml"),
         ("WAIT_REPLICAS", "-1"),
+        ("RENDERING", "xml"),
+        ("PORT", "65536"),
+        ("METRICS_PORT", "-2"),
+        ("DRAIN_S", "-1"),
+        ("MAX_PAGE_BYTES", "1048576"),
+        ("CLIENT_BUDGETS", '{"my-agent": 0}'),
+        ("ALLOWED_HOSTS", "not json"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name_and_not_repeated(
@@ -96,6 +120,14 @@ def test_a_wrong_value_is_refused_by_name_and_not_repeated(
     monkeypatch.setenv(f"{PREFIX}{name}", value)
     with pytest.raises(ArgumentsInvalid, match=re.escape(f"{PREFIX}{name}: ")):
         read_settings()
+
+
+def test_lists_and_tables_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts and budgets by client."""
+    monkeypatch.setenv(f"{PREFIX}ALLOWED_HOSTS", '["spills.example:*"]')
+    monkeypatch.setenv(f"{PREFIX}CLIENT_BUDGETS", '{"my-agent": 20000}')
+    settings = read_settings()
+    assert (settings.allowed_hosts, settings.client_budgets) == (["spills.example:*"], {"my-agent": 20_000})
 
 
 def test_secrets_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
