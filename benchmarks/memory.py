@@ -117,7 +117,7 @@ def _store(cache: SpillCache, size: int, gauge: Callable[[Callable[[], object]],
     scanned, spill_id = scan_payload(payload, cache._terms), cache._new_id()
 
     def write() -> None:
-        write_spill(cache._store, scanned, spill_id, cache._terms, tool="", tenant="default")
+        write_spill(cache._store, scanned, spill_id, cache._terms, cache.watcher, tool="", tenant="default")
 
     return Peak(gauge(write), len(payload))
 

@@ -16,6 +16,7 @@ class Scale:
     page_rounds: int
     write_rounds: int
     renew_rounds: int
+    call_rounds: int
     large: int
     stored: int
     longest: int
@@ -30,6 +31,7 @@ FULL = Scale(
     page_rounds=2_000,
     write_rounds=60,
     renew_rounds=300,
+    call_rounds=400,
     large=100 << 20,
     stored=64 << 20,
     longest=256 << 20,
@@ -44,6 +46,7 @@ QUICK = Scale(
     page_rounds=150,
     write_rounds=8,
     renew_rounds=20,
+    call_rounds=40,
     large=10 << 20,
     stored=4 << 20,
     longest=12 << 20,

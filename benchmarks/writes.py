@@ -118,7 +118,7 @@ def staged_put(cache: SpillCache, payload: bytes, stages: Stages) -> str:
     stages.ended("frames: slabs, compression, digests")
     sha256 = hashlib.sha256(payload).digest()
     stages.ended("SHA-256")
-    upload, waiting = Upload(store, spill_id, terms), iter(frames)
+    upload, waiting = Upload(store, spill_id, terms, cache.watcher), iter(frames)
     for batch in itertools.takewhile(bool, iter(lambda: next_batch(waiting), None)):
         upload.add(batch)
     stages.ended("store")
