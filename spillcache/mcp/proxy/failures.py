@@ -1,0 +1,58 @@
+"""Failures of an upstream, as they travel: typed errors of ours inside JSON-RPC errors, and back.
+
+The transports and the dispatcher between them know only JSON-RPC errors, so a typed error goes through them as its
+dict, under a code that no server of the protocol uses. A proxy in front of a proxy reads it the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, ErrorData
+
+from spillcache.errors import CODES, SpillError, UpstreamUnavailable
+
+#: In the range that JSON-RPC leaves to implementations; the protocol's own allocations end well above it.
+FAILED: Final = -32098
+
+_MAY_HAVE_RUN: Final = (
+    "The call may have run or not: if the tool changes something, look before you call again. "
+    "This is a FAILED call, not an empty result."
+)
+
+
+def error_data(error: SpillError) -> ErrorData:
+    """A typed error as the JSON-RPC error that carries it."""
+    return ErrorData(code=FAILED, message=error.message, data=error.as_dict())
+
+
+def as_mcp_error(error: SpillError) -> MCPError:
+    """A typed error, raised to a client that asked for something other than a tool call."""
+    return MCPError.from_error_data(error_data(error))
+
+
+def typed(error: MCPError, *, alive: bool) -> SpillError | None:
+    """The typed error that a JSON-RPC error stands for; None when it is the upstream's own.
+
+    `alive` says whether the connection is still there. Servers use the code of a closed connection for errors of
+    their own, so it means that only together with its cause.
+    """
+    data = error.error.data
+    if error.error.code == FAILED and isinstance(data, dict):
+        return _restored(data)
+    closed = not alive or error.error.message.startswith(("SSE stream", "Failed to parse"))
+    return lost() if error.error.code == CONNECTION_CLOSED and closed else None
+
+
+def lost() -> UpstreamUnavailable:
+    """The upstream went away while a call was running."""
+    return UpstreamUnavailable("the tool's server was lost while it ran this call", next_step=_MAY_HAVE_RUN)
+
+
+def _restored(data: dict[str, Any]) -> SpillError:
+    kind = CODES.get(str(data.get("code")), UpstreamUnavailable)
+    error = UpstreamUnavailable(str(data.get("message", "")), next_step=str(data.get("next_step", "")))
+    if kind is UpstreamUnavailable or kind.__init__ is not SpillError.__init__:
+        return error
+    return kind(error.message, next_step=error.next_step)

@@ -1,0 +1,74 @@
+"""The proxy as an MCP server, for stdio (`mcp.stdio.serve_stdio`) or HTTP (`mcp.http.mcp_app`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any, Final
+
+from mcp.server.lowlevel import Server
+
+from spillcache import SpillCache
+from spillcache.caller import Caller
+from spillcache.mcp.proxy.config import Upstream
+from spillcache.mcp.proxy.greeting import opened
+from spillcache.mcp.proxy.link import Patience
+from spillcache.mcp.proxy.links import Links
+from spillcache.mcp.proxy.lists import ToolLists
+from spillcache.mcp.proxy.relay import Relay
+from spillcache.mcp.proxy.session import Greeting
+from spillcache.tool.definition import ToolOptions
+
+SERVER_NAME: Final = "spillcache-proxy"
+
+
+def build_proxy(
+    cache: SpillCache,
+    options: ToolOptions,
+    upstreams: Mapping[str, Upstream],
+    *,
+    environment: Mapping[str, str],
+    caller: Caller | None = None,
+    patience: Patience | None = None,
+) -> Server[Any]:
+    """A server that stands in front of `upstreams`, by namespace; a single one may have the namespace "".
+
+    `environment` is this process's, of which child processes get what their upstream's table says. `caller` is whose
+    requests these are where no edge says so (stdio). Links live as long as the server's lifespan.
+    """
+    links = Links(upstreams, environment=environment, patience=patience or Patience())
+
+    @asynccontextmanager
+    async def lifespan(_server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+        async with links.running():
+            yield {}
+
+    identity = _identity()
+    relay = Relay(cache, options, links, caller=caller, identity=identity)
+    server: Server[Any] = Server(
+        identity["name"], version=identity["version"], lifespan=lifespan, on_subscriptions_listen=relay.listen
+    )
+    server.middleware.append(relay)
+    return server
+
+
+async def check_upstreams(
+    options: ToolOptions, upstreams: Mapping[str, Upstream], *, environment: Mapping[str, str]
+) -> dict[str, bool]:
+    """Whether each upstream can be reached; for a proxy that serves many callers, before it serves the first.
+
+    One that takes its callers' credentials is not asked. Raises `ArgumentsInvalid` for a tool named as the paging
+    tool is.
+    """
+    asked = {name: upstream for name, upstream in upstreams.items() if not upstream.forward_authorization}
+    links = Links(asked, environment=environment, patience=Patience(call_s=10.0))
+    async with links.running():
+        found = links.of("", Greeting(_identity(), {}))
+        sessions = await opened(found)
+        await ToolLists(options).checked(found)
+    return {name: session is not None for name, session in sessions.items()}
+
+
+def _identity() -> dict[str, Any]:
+    return {"name": SERVER_NAME, "version": version("spillcache")}
