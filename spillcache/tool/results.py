@@ -222,9 +222,12 @@ def _blocks(parts: Iterable[Part]) -> list[Any]:
 def _marked(result: Mapping[str, Any]) -> dict[str, Any]:
     """The result's `_meta` with our mark."""
     meta = {**(result.get("_meta") or {}), MARK: {"version": 1}}
-    if isinstance(meta.get("fastmcp"), Mapping):
-        # FastMCP's clients would look for the value inside a wrap, where an envelope has none, and find null.
-        meta["fastmcp"] = {key: value for key, value in meta["fastmcp"].items() if key != "wrap_result"}
+    framework = meta.pop("fastmcp", None)
+    if isinstance(framework, Mapping):
+        # Its clients would look for the value inside a wrap, where an envelope has none, and find null.
+        framework = {key: value for key, value in framework.items() if key != "wrap_result"}
+    if framework:
+        meta["fastmcp"] = framework
     return meta
 
 

@@ -100,9 +100,10 @@ def _widened(upstream: Mapping[str, Any]) -> dict[str, Any]:
     dialect = {"$schema": moved.pop("$schema")} if "$schema" in moved else {}
     own = {"allOf": [moved]} if nested else moved
     answer = dialect | {"type": "object", "anyOf": [own | {"not": {"required": list(_ALWAYS)}}, dict(ENVELOPE_SCHEMA)]}
-    if upstream.get("x-fastmcp-wrap-result") and not nested and "result" in moved.get("properties", {}):
-        # FastMCP's client looks here, and only here, for the type of what stands in the wrap.
-        answer["properties"] = {"result": moved["properties"]["result"]}
+    if upstream.get("x-fastmcp-wrap-result") and moved.get("properties", {}).keys() == {"result"}:
+        # FastMCP's client takes the type of what stands in the wrap from here alone. Without the envelope's own fields
+        # it would make of an envelope an object whose `result` is null.
+        answer["properties"] = {"result": moved["properties"]["result"], **ENVELOPE_SCHEMA["properties"]}
     return answer
 
 
