@@ -23,7 +23,7 @@ from spillcache.http.document import RANGE_PARAMETERS, SPILL_ERRORS, content_ans
 from spillcache.http.parameters import SpillId
 from spillcache.http.problems import RefusalError
 from spillcache.http.ranges import RangeUnsatisfiableError, Span, requested_span
-from spillcache.http.serving import Served
+from spillcache.http.serving import serving_of
 
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
     "json": "application/json",
@@ -58,18 +58,18 @@ class PayloadResponse(StreamingResponse):
     responses={**content_answers(), **refusals(*SPILL_ERRORS, "spill_corrupt")},
     openapi_extra={"parameters": RANGE_PARAMETERS},
 )
-async def read_content(request: Request, spill_id: SpillId, serving: Served) -> Response:
+async def read_content(request: Request, spill_id: SpillId) -> Response:
     """The payload, byte for byte, or one range of its bytes."""
-    tenant = caller_of(request.scope).tenant
-    stat = await serving.cache.stat(spill_id, tenant=tenant)
+    cache, tenant = serving_of(request).cache, caller_of(request.scope).tenant
+    stat = await cache.stat(spill_id, tenant=tenant)
     headers = _headers(stat)
     if _knows(request.headers.get("if-none-match"), headers["ETag"]):
         return Response(status_code=304, headers=headers)
     span = _span(request.headers, headers["ETag"], stat.size)
     if span is None:
-        blocks = serving.cache.stream(spill_id, tenant=tenant)
+        blocks = cache.stream(spill_id, tenant=tenant)
         return await _streamed(blocks, 200, {**headers, "Content-Length": str(stat.size)}, stat.kind)
-    blocks = serving.cache.span(spill_id, span.start, span.end, tenant=tenant)
+    blocks = cache.span(spill_id, span.start, span.end, tenant=tenant)
     headers |= {
         "Content-Length": str(span.end - span.start),
         "Content-Range": f"bytes {span.start}-{span.end - 1}/{stat.size}",
@@ -85,9 +85,9 @@ async def read_content(request: Request, spill_id: SpillId, serving: Served) -> 
     response_description="The headers of the whole payload.",
     responses=refusals(*SPILL_ERRORS),
 )
-async def head_content(request: Request, spill_id: SpillId, serving: Served) -> Response:
+async def head_content(request: Request, spill_id: SpillId) -> Response:
     """What a GET would say of the whole payload, without it. Asking does not renew the lease."""
-    stat = await serving.cache.stat(spill_id, tenant=caller_of(request.scope).tenant)
+    stat = await serving_of(request).cache.stat(spill_id, tenant=caller_of(request.scope).tenant)
     headers = {**_headers(stat), "Content-Length": str(stat.size)}
     return Response(headers=headers, media_type=_MEDIA_TYPES[stat.kind])
 

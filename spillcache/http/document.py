@@ -8,9 +8,9 @@ from typing import Any, Final
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
-from spillcache.errors import CODES, SpillError
+from spillcache.errors import CODES, BudgetTooSmall, ResultAmbiguous, SpillError
 from spillcache.http.answers import ProblemAnswer
-from spillcache.http.problems import MEDIA_TYPE, title_of, type_of
+from spillcache.http.problems import MEDIA_TYPE, problem_of
 
 _SPILL_ID: Final = "aaaaaaaaaaaaaaaaaaaaaaaaaa"  # well formed; no generator of random ids will ever give it
 _CURSOR: Final = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0e"
@@ -75,6 +75,16 @@ LISTING: Final[dict[str, Any]] = {
     "next_cursor": _CURSOR,
 }
 
+#: Errors whose next step depends on what was found.
+_EXAMPLES: Final[dict[str, SpillError]] = {
+    "budget_too_small": BudgetTooSmall("a page cannot be made within 100 bytes", minimum=400),
+    "result_ambiguous": ResultAmbiguous(
+        "2 results bear that name: numbers 3, 7",
+        indices=[3, 7],
+        next_step="Call again with result set to one of these numbers: 3, 7.",
+    ),
+}
+
 RANGE_PARAMETERS: Final[list[dict[str, Any]]] = [
     {
         "name": "Range",
@@ -111,7 +121,7 @@ def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     for code in (*codes, "unauthorized"):
         error = CODES[code]
         answer = found.setdefault(error.http_status, _problem())
-        answer["content"][MEDIA_TYPE]["examples"][code] = {"value": _example(error)}
+        answer["content"][MEDIA_TYPE]["examples"][code] = {"value": _example(code)}
         if error.retryable:
             answer["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
     for answer in found.values():
@@ -138,18 +148,8 @@ def _problem() -> dict[str, Any]:
     return {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}, "examples": {}}}}
 
 
-def _example(error: type[SpillError]) -> dict[str, Any]:
-    detail = "what went wrong, in one sentence"
-    return {
-        "type": type_of(error.code),
-        "title": title_of(error.code),
-        "status": error.http_status,
-        "detail": detail,
-        "code": error.code,
-        "message": detail,
-        "next_step": error.default_next_step,
-        "retryable": error.retryable,
-    }
+def _example(code: str) -> dict[str, Any]:
+    return problem_of(_EXAMPLES.get(code) or CODES[code]("what went wrong, in one sentence"))
 
 
 class DocumentedAPI(FastAPI):

@@ -87,8 +87,7 @@ async def _failed(request: Request, error: SpillError) -> Response:
 
 
 async def _refused(request: Request, refusal: RefusalError) -> Response:
-    serving = await serving_of(request)
-    serving.cache.watcher.failed("http", refusal.error)
+    serving_of(request).cache.watcher.failed("http", refusal.error)
     request_id = caller_of(request.scope).request_id
     return problem_response(refusal.error, status=refusal.status, request_id=request_id, headers=refusal.headers)
 

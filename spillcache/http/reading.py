@@ -12,7 +12,7 @@ from spillcache.caller import caller_of
 from spillcache.http.answers import ListingAnswer, PageAnswer, StatAnswer, answer_response
 from spillcache.http.document import CURSOR_ERRORS, LISTING, PAGE, SPILL_ERRORS, STAT, refusals, shows
 from spillcache.http.parameters import Size, SpillId, Text
-from spillcache.http.serving import Served
+from spillcache.http.serving import serving_of
 from spillcache.wire import PLAIN
 
 router = APIRouter()
@@ -40,9 +40,9 @@ class PageQuery(InventoryQuery):
     response_model=StatAnswer,
     responses={200: shows(STAT), **refusals(*SPILL_ERRORS)},
 )
-async def stat_spill(request: Request, spill_id: SpillId, serving: Served) -> Response:
+async def stat_spill(request: Request, spill_id: SpillId) -> Response:
     """What is known of a spill. Asking does not renew its lease."""
-    stat = await serving.cache.stat(spill_id, tenant=caller_of(request.scope).tenant)
+    stat = await serving_of(request).cache.stat(spill_id, tenant=caller_of(request.scope).tenant)
     return answer_response(_as_dict(stat))
 
 
@@ -63,10 +63,9 @@ async def stat_spill(request: Request, spill_id: SpillId, serving: Served) -> Re
         ),
     },
 )
-async def read_page(
-    request: Request, spill_id: SpillId, asked: Annotated[PageQuery, Query()], serving: Served
-) -> Response:
+async def read_page(request: Request, spill_id: SpillId, asked: Annotated[PageQuery, Query()]) -> Response:
     """Page 1, or the page that a cursor asks for. Pages in a row are the payload, byte for byte."""
+    serving = serving_of(request)
     page = await serving.cache.page(
         spill_id,
         cursor=asked.cursor,
@@ -88,10 +87,9 @@ async def read_page(
         **refusals(*SPILL_ERRORS, *CURSOR_ERRORS, "arguments_invalid", "budget_too_small"),
     },
 )
-async def read_inventory(
-    request: Request, spill_id: SpillId, asked: Annotated[InventoryQuery, Query()], serving: Served
-) -> Response:
+async def read_inventory(request: Request, spill_id: SpillId, asked: Annotated[InventoryQuery, Query()]) -> Response:
     """Name, path, size and counts of each result. It is a table of contents, never the data."""
+    serving = serving_of(request)
     listing = await serving.cache.inventory(
         spill_id,
         cursor=asked.cursor,
@@ -110,9 +108,9 @@ async def read_inventory(
     response_description="It is gone, and with it every cursor into it.",
     responses=refusals(*SPILL_ERRORS),
 )
-async def delete_spill(request: Request, spill_id: SpillId, serving: Served) -> Response:
+async def delete_spill(request: Request, spill_id: SpillId) -> Response:
     """Remove a spill now, before its lease runs out."""
-    await serving.cache.delete(spill_id, tenant=caller_of(request.scope).tenant)
+    await serving_of(request).cache.delete(spill_id, tenant=caller_of(request.scope).tenant)
     return Response(status_code=204)
 
 

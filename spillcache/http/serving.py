@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Request
 
 from spillcache._async.cache import SpillCache
 
@@ -28,10 +27,7 @@ class Serving:
         return min(self.budget if asked is None else asked, self.max_page_bytes)
 
 
-async def serving_of(request: Request) -> Serving:
+def serving_of(request: Request) -> Serving:
     """What the app was made with."""
     found: Serving = request.app.state.serving
     return found
-
-
-Served = Annotated[Serving, Depends(serving_of)]

@@ -18,7 +18,7 @@ from spillcache.http.digests import announced_sha256
 from spillcache.http.document import ENVELOPE, refusals
 from spillcache.http.parameters import Size
 from spillcache.http.problems import RefusalError
-from spillcache.http.serving import Served, Serving
+from spillcache.http.serving import Serving, serving_of
 from spillcache.wire import MCP, PLAIN, Wire
 
 _WIRES: Final[dict[str, Wire]] = {"plain": PLAIN, "mcp": MCP}
@@ -81,8 +81,9 @@ _DIGEST_PARAMETERS: Final[list[dict[str, Any]]] = [
         },
     },
 )
-async def create_spill(request: Request, asked: Annotated[UploadQuery, Query()], serving: Served) -> Response:
+async def create_spill(request: Request, asked: Annotated[UploadQuery, Query()]) -> Response:
     """Store the request's body, byte for byte. An upload that is cut, or fails its digest, stores nothing."""
+    serving = serving_of(request)
     expected = _checked(request.headers, serving)
     cache, tenant = serving.cache, caller_of(request.scope).tenant
     budget, wire = serving.budget_for(asked.budget), _WIRES[asked.wire]

@@ -1,0 +1,86 @@
+"""The OpenAPI document: complete, and true of what the server does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+from pydantic import TypeAdapter
+
+from spillcache.http import answers
+from tests.servers.caches import metrics
+
+METHODS = {"get", "head", "post", "delete"}
+
+
+@pytest.fixture
+def document(client: httpx2.Client) -> Any:
+    """As it is served."""
+    return client.get("/openapi.json").json()
+
+
+def test_every_operation_is_named_and_says_how_it_fails(document: Any) -> None:
+    """With an id, a summary, and problem documents, never the validation errors of the framework."""
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    ids = [operation["operationId"] for operation in operations]
+    assert sorted(ids) == sorted(
+        ["createSpill", "statSpill", "deleteSpill", "readPage", "readInventory", "readContent", "headContent"]
+    )
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["description"]
+        failures = [answer for status, answer in operation["responses"].items() if status not in OK]
+        assert len(failures) >= 4
+        assert {kind for answer in failures for kind in answer["content"]} == {"application/problem+json"}
+    assert document["servers"] == [{"url": "/v1"}]
+    assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+
+
+OK = {"200", "201", "204", "206", "304"}
+
+
+def test_every_example_is_what_it_is_an_example_of(document: Any) -> None:
+    """An example that the schema refuses would teach a client what never comes."""
+    kinds = {
+        "createSpill": answers.EnvelopeAnswer,
+        "statSpill": answers.StatAnswer,
+        "readPage": answers.PageAnswer,
+        "readInventory": answers.ListingAnswer,
+    }
+    seen = 0
+    for path in document["paths"].values():
+        for operation in path.values():
+            for answer in operation["responses"].values():
+                for media_type, content in answer.get("content", {}).items():
+                    if media_type == "application/problem+json":
+                        for example in content["examples"].values():
+                            TypeAdapter(answers.ProblemAnswer).validate_python(example["value"])
+                    elif "example" in content:
+                        TypeAdapter(kinds[operation["operationId"]]).validate_python(content["example"])  # type: ignore[arg-type]
+                        seen += 1
+    assert seen == len(kinds)
+
+
+def test_what_is_answered_has_no_field_that_the_document_does_not_know(client: httpx2.Client) -> None:
+    """Additions are allowed to a release, not to chance."""
+    created = client.post("/spills", content=metrics(), params={"tool": "query"})
+    at = f"/spills/{created.json()['spill_id']}"
+    last = client.get(f"{at}/pages", params={"max_bytes": 400_000})
+    for kind, answer in (
+        (answers.EnvelopeAnswer, created),
+        (answers.StatAnswer, client.get(at)),
+        (answers.PageAnswer, client.get(f"{at}/pages")),
+        (answers.PageAnswer, last),
+        (answers.PageAnswer, client.get(f"{at}/pages", params={"result": "1"})),
+        (answers.ListingAnswer, client.get(f"{at}/inventory")),
+        (answers.ProblemAnswer, client.get(f"{at}/pages", params={"result": "query"})),
+    ):
+        assert answer.json().keys() <= kind.__annotations__.keys() | answers.Caveats.__annotations__.keys()
+        TypeAdapter(kind).validate_json(answer.content, strict=True)  # type: ignore[arg-type]
+
+
+def test_the_document_loads_nothing_from_elsewhere(client: httpx2.Client) -> None:
+    """It is read where no other host can be reached."""
+    assert "http://" not in client.get("/openapi.json").text
+    assert "https://" not in client.get("/openapi.json").text

@@ -1,0 +1,143 @@
+"""Errors: one document for all of them, with HTTP's own word and ours."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from spillcache.errors import CODES, BudgetTooSmall, ResultAmbiguous, SpillError
+from spillcache.http.problems import problem_of, problem_response
+from spillcache.ids import new_id
+from tests.http.serving import Heard
+from tests.http.test_reading import store
+from tests.servers.caches import metrics
+
+NOBODYS = f"/spills/{new_id(bytes(15))}"
+
+
+def made(code: str) -> SpillError:
+    """An error of that code."""
+    kind: Any = CODES[code]
+    if issubclass(kind, BudgetTooSmall):
+        return kind("too small", minimum=7)
+    if issubclass(kind, ResultAmbiguous):
+        return kind("several", indices=[1], next_step="Choose.")
+    error: SpillError = kind("it failed")
+    return error
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_error_has_the_same_document(code: str) -> None:
+    """What the table says of the error, and what other faces say of it."""
+    error = made(code)
+    answer = problem_response(error, request_id="r-1")
+    document = json.loads(bytes(answer.body))
+    assert answer.status_code == document["status"] == error.http_status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert document["type"].endswith(f":{code}")
+    assert document["detail"] == document["message"] == error.message
+    told_elsewhere = {name: value for name, value in error.as_dict().items() if name != "status"}
+    assert document.items() >= told_elsewhere.items()
+    assert document["retryable"] == error.retryable == ("retry-after" in answer.headers)
+    assert document["request_id"] == "r-1"
+
+
+def test_without_credentials_the_answer_says_which_would_do() -> None:
+    """As HTTP wants it."""
+    assert problem_response(made("unauthorized")).headers["www-authenticate"] == "Bearer"
+
+
+def test_near_names_come_before_the_next_step(client: httpx2.Client) -> None:
+    """The payload's words have a field of their own."""
+    answer = client.get(f"{store(client, metrics())}/pages", params={"result": "query 33"})
+    assert (answer.status_code, answer.json()["code"]) == (404, "result_not_found")
+    assert "query 3" in answer.json()["nearest"]
+    assert "query 3" not in answer.json()["detail"]
+    assert list(answer.json()).index("nearest") < list(answer.json()).index("next_step")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "", 404),
+        ("GET", "/", 404),
+        ("GET", "/spills/", 404),
+        ("GET", f"{NOBODYS}/", 404),
+        ("GET", f"{NOBODYS}/matches", 404),
+        ("GET", "/docs", 404),
+        ("GET", "/redoc", 404),
+        ("GET", "/spills", 405),
+        ("PUT", "/spills", 405),
+        ("POST", f"{NOBODYS}/pages", 405),
+        ("OPTIONS", NOBODYS, 405),
+    ],
+)
+def test_what_is_no_route_of_ours_is_told_from_what_is_no_spill(
+    client: httpx2.Client, heard: Heard, method: str, path: str, status: int
+) -> None:
+    """HTTP's word is the same 404; ours is not."""
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.json()["status"], answer.json()["code"]) == (status, status, "arguments_invalid")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["next_step"]
+    assert ("allow" in answer.headers) == (status == 405)
+    assert heard.refusals == [("http", "arguments_invalid")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{NOBODYS}/pages?max_bytes=SECRET",
+        f"{NOBODYS}/pages?max_bytes=0",
+        f"{NOBODYS}/pages?max_bytes=-5",
+        f"{NOBODYS}/pages?SECRET=1",
+        f"{NOBODYS}/inventory?result=SECRET",
+    ],
+)
+def test_parameters_that_are_not_known_or_make_no_sense_are_refused(
+    client: httpx2.Client, heard: Heard, path: str
+) -> None:
+    """A typo must not read something else; and what was sent is not repeated, because it may be a cursor."""
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (400, "arguments_invalid")
+    assert "SECRET" not in answer.text
+    assert heard.refusals == [("http", "arguments_invalid")]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/spills/short", 400, "spill_id_malformed"),
+        (NOBODYS, 404, "spill_not_found"),
+        (f"{NOBODYS}/pages", 404, "spill_not_found"),
+        (f"{NOBODYS}/content", 404, "spill_not_found"),
+        (f"{NOBODYS}/pages?cursor=SECRET", 400, "cursor_malformed"),
+    ],
+)
+def test_what_the_cache_refuses_is_said_by_the_cache(
+    client: httpx2.Client, heard: Heard, path: str, status: int, code: str
+) -> None:
+    """With its own code; whoever watches has heard of the act, and hears of it once."""
+    answer = client.get(path, headers={"X-Request": "r-7"})
+    assert (answer.status_code, answer.json()["code"], answer.json()["request_id"]) == (status, code, "r-7")
+    assert "SECRET" not in answer.text
+    assert [found for _, found in heard.acts] == [code]
+    assert heard.refusals == []
+
+
+def test_a_budget_that_is_too_small_says_which_would_do(client: httpx2.Client) -> None:
+    """The next step works."""
+    at = store(client, metrics())
+    answer = client.get(f"{at}/pages", params={"max_bytes": 10})
+    assert (answer.status_code, answer.json()["code"]) == (400, "budget_too_small")
+    enough = "".join(letter for letter in answer.json()["next_step"] if letter.isdigit())
+    assert client.get(f"{at}/pages", params={"max_bytes": enough}).status_code == 200
+
+
+def test_the_document_of_a_problem_keeps_https_status_and_ours_apart() -> None:
+    """`status` is a number here; where HTTP has a finer word than the table, it is that one."""
+    assert problem_of(made("arguments_invalid"), status=416)["status"] == 416
+    assert "request_id" not in problem_of(made("arguments_invalid"))
