@@ -40,17 +40,22 @@ class Ending:
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one. Raises `ArgumentsInvalid`."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    """A socket bound to an address; port 0 takes a free one. Raises `ArgumentsInvalid`."""
+    # The protocol is named: asyncio turns Nagle's delay (40 ms an answer) off only where it is.
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server(
-            (host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=host == "::" and socket.has_dualstack_ipv6()
-        )
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if host == "::" and socket.has_dualstack_ipv6():
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        bound.bind((host, port))
+        bound.listen(_BACKLOG)  # now, so that a port that is taken is found before anything else is begun
     except OSError as error:
+        bound.close()
         raise ArgumentsInvalid(
             f"cannot listen on {host}:{port} ({error.strerror or type(error).__name__})",
             next_step="Choose another --host or --port (SPILLCACHE_HOST, SPILLCACHE_PORT); port 0 takes a free one.",
         ) from None
+    return bound
 
 
 async def listen(

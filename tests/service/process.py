@@ -1,0 +1,96 @@
+"""A serving process: started on free ports, watched by its own log, ended by a signal."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.cli.commands import Program, clean_environment
+from tests.servers.waiting import until
+
+END_S = 30.0
+
+
+class Service:
+    """A running `spillcache serve`. `url` is where it listens; `lines` are what it has logged so far."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self.lines: list[str] = []
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+        until(lambda: bool(self.events("listening")) or process.poll() is not None, "it listens or ends")
+        assert process.poll() is None, self.lines
+        (said,) = self.events("listening")
+        self.url = said["v1"].removesuffix("/v1")
+        self.mcp_url = said["mcp"]
+        self.metrics_url = said["metrics"]
+
+    def _read(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self.lines.append(line.decode())
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The events of that name that it has logged so far."""
+        logged = [json.loads(line) for line in list(self.lines)]
+        return [event for event in logged if event["event"] == name]
+
+    def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal and return at once."""
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """Wait until it has ended and all of its log has come; its exit code."""
+        code = self._process.wait(END_S)
+        self._reading.join()
+        return code
+
+    def metrics(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+        """Its metrics now: value by name and sorted labels."""
+        page = httpx.get(self.metrics_url).text
+        return {
+            (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+            for family in text_string_to_metric_families(page)
+            for sample in family.samples
+        }
+
+    def metric(self, name: str, **labels: str) -> float:
+        """One of them, 0 where it has not begun to count."""
+        return self.metrics().get((name, tuple(sorted(labels.items()))), 0.0)
+
+
+@contextmanager
+def serving(redis_url: str, directory: Path, *options: str, **settings: str) -> Iterator[Service]:
+    """A process that serves until the block ends. Those in one directory share a key ring, as replicas do."""
+    program = Program(environment(redis_url, directory, **settings), directory)
+    with program.start("serve", "--port", "0", "--metrics-port", "0", *options, stdout=subprocess.DEVNULL) as process:
+        try:
+            yield Service(process)
+        finally:
+            process.kill()
+
+
+def environment(redis_url: str, directory: Path, **settings: str) -> Mapping[str, str]:
+    """The environment of such a process."""
+    given = {"REDIS_URL": redis_url, "KEYRING_FILE": str(directory / "ring.json"), "DRAIN_S": "0"} | settings
+    return clean_environment(directory / "state", **{f"SPILLCACHE_{name}": value for name, value in given.items()})
