@@ -196,9 +196,9 @@ def _data_bytes(result: Mapping[str, Any]) -> int:
 
 
 def _context(layout: Layout, payload: Payload) -> dict[str, Any]:
-    """What the envelope says of parts, where it is not simply the text of the result that was spilled."""
+    """What the envelope says of parts, where the payload is not simply the result's one text, or names them itself."""
     context: dict[str, Any] = {}
-    if layout.kept or payload.block:
+    if layout.kept or payload.block or (len(layout.spilled) == 1 and layout.spilled[0].sort == "structured"):
         parts = _names("spilled", layout.spilled)
         if payload.block:
             parts["block"] = payload.block
