@@ -42,7 +42,8 @@ def _security(allowed_hosts: Sequence[str] | None) -> TransportSecuritySettings:
     if allowed_hosts is None:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
     hosts = [*_LOOPBACK, *allowed_hosts]
+    hosts += [host.removesuffix(":*") for host in hosts]  # the standard port is not written
     return TransportSecuritySettings(
-        allowed_hosts=[*hosts, *(host.removesuffix(":*") for host in hosts)],
+        allowed_hosts=hosts,
         allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts],
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,8 +14,8 @@ import orjson
 import pytest
 import redis
 
-from spillcache import SpillCache
-from spillcache.errors import SpillError
+from spillcache import Keyring, SpillCache
+from spillcache.errors import CODES, BudgetTooSmall, ResultAmbiguous, SpillError
 from spillcache.ids import new_id
 from spillcache.tool.calls import answer_call
 from spillcache.tool.definition import ToolOptions, tool_entry
@@ -199,6 +201,45 @@ async def test_every_error_is_a_result_that_says_what_to_do(cache: SpillCache, o
         assert (result["isError"], answer["status"], answer["code"]) == (True, "FAILED", code), arguments
         assert answer["message"]
         assert list(answer)[-1] == "next_step"
+
+
+@pytest.mark.parametrize("kind", CODES.values(), ids=CODES.keys())
+async def test_each_code_reaches_the_agent_with_its_next_step(
+    cache: SpillCache, kind: type[SpillError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the cache raises, also what no fault here can bring about."""
+    error = make_error(kind)
+
+    async def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(cache, "page", fail)
+    result = await call(cache, spill_id=new_id(bytes(15)))
+    assert (result["isError"], read(result)) == (True, error.as_dict())
+    assert error.as_dict()["next_step"]
+
+
+def make_error(kind: type[SpillError]) -> SpillError:
+    """An error of that kind."""
+    if kind is BudgetTooSmall:
+        return BudgetTooSmall("too small", minimum=3_000)
+    if kind is ResultAmbiguous:
+        return ResultAmbiguous("two bear that name", indices=[1, 2], next_step="Choose one.")
+    return kind("it did not work")
+
+
+async def test_time_and_keys_that_ran_out_are_told_apart(redis_url: str, cache: SpillCache) -> None:
+    """Expired is not lost, and a key that this replica lacks is not a forgery."""
+    envelope = await cache.put(metrics())
+    cursor = read(await call(cache, spill_id=envelope.spill_id))["next_cursor"]
+    async with SpillCache.from_url(redis_url, keyring=Keyring.from_secret(os.urandom(32), kid="new")) as other:
+        answer = read(await call(other, spill_id=envelope.spill_id, cursor=cursor))
+        assert answer["code"] == "cursor_key_unknown"
+    await cache.delete(envelope.spill_id)
+    async with cache_on(redis_url, clock=lambda: time.time() + 1_000) as later:
+        answer = read(await call(later, spill_id=envelope.spill_id, cursor=cursor))
+        assert answer["code"] == "spill_expired"
+        assert "Run the original tool again" in answer["next_step"]
 
 
 async def test_a_flipped_cursor_is_never_believed(cache: SpillCache) -> None:

@@ -1,0 +1,133 @@
+"""The wire over stdio: lines that are no messages, lines that are huge."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spillcache import Keyring
+from spillcache.sync import SpillCache
+from tests.mcp.serving import stdio_command
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+class Pipe:
+    """A server's stdin and stdout, line by line."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._stdin, self._stdout = process.stdin, process.stdout
+
+    def ask(self, line: bytes) -> dict[str, Any]:
+        """The answer to a line."""
+        self.tell(line)
+        answer: dict[str, Any] = json.loads(self._stdout.readline())
+        return answer
+
+    def tell(self, line: bytes) -> None:
+        """Send a line."""
+        self._stdin.write(line + b"\n")
+        self._stdin.flush()
+
+    def call(self, **arguments: Any) -> dict[str, Any]:
+        """The result of a call of the tool."""
+        params = {"name": "search_query_spill", "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+        answer = self.ask(json.dumps(message).encode())
+        assert answer["id"] == 7
+        result: dict[str, Any] = answer["result"]
+        return result
+
+
+@contextmanager
+def started(redis_url: str, ring: Path) -> Iterator[Pipe]:
+    """A server after its handshake; it must end by itself, without a word on stderr, when stdin does."""
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        stdio_command(redis_url, ring),
+        cwd=root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        pipe = Pipe(process)
+        yield pipe
+        _, complaints = process.communicate(timeout=30)
+        assert (process.returncode, complaints) == (0, b"")
+
+
+def shake_hands(pipe: Pipe) -> None:
+    """What a client of the handshake era says first."""
+    assert pipe.ask(json.dumps(INITIALIZE).encode())["id"] == 0
+    pipe.tell(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+
+
+def test_what_is_no_message_is_answered_at_once(redis_url: str, ring: Path) -> None:
+    """Broken JSON, invalid UTF-8, NUL, too deep, no JSON-RPC: an error each, and the next call is served."""
+    with started(redis_url, ring) as pipe:
+        shake_hands(pipe)
+        for line, code in (
+            (b"{", -32700),
+            (b"\xff\xfe\x00", -32700),
+            (b'{"jsonrpc":"2.0","id":1,"method":"a\x00b"}', -32700),
+            (b"[" * 200_000, -32700),
+            (b"[]", -32600),
+            (b"17", -32600),
+            (b'{"jsonrpc":"2.0","id":1}', -32600),
+        ):
+            answer = pipe.ask(line)
+            assert (answer["error"]["code"], answer["id"]) == (code, None), line[:20]
+        assert pipe.call(spill_id="typo")["isError"]
+
+
+def test_what_is_no_message_is_answered_before_the_handshake_too(redis_url: str, ring: Path) -> None:
+    """Whatever a client says first."""
+    with started(redis_url, ring) as pipe:
+        assert pipe.ask(b"hello")["error"]["code"] == -32700
+        shake_hands(pipe)
+        assert pipe.call(spill_id="typo")["isError"]
+
+
+def test_a_huge_line_is_answered(redis_url: str, ring: Path) -> None:
+    """An argument of 8 MB: refused as a spill id, not held."""
+    with started(redis_url, ring) as pipe:
+        shake_hands(pipe)
+        answer = json.loads(pipe.call(spill_id="x" * (8 << 20))["content"][0]["text"])
+        assert answer["code"] == "spill_id_malformed"
+        assert len(answer["message"]) < 200
+
+
+def test_bytes_that_are_not_utf_8_spoil_only_what_they_are_in(redis_url: str, ring: Path) -> None:
+    """A call with such an id is answered under its own JSON-RPC id."""
+    with started(redis_url, ring) as pipe:
+        shake_hands(pipe)
+        answer = pipe.ask(
+            b'{"jsonrpc":"2.0","id":5,"method":"tools/call",'
+            b'"params":{"name":"search_query_spill","arguments":{"spill_id":"\xff"}}}'
+        )
+        assert answer["id"] == 5
+        assert answer["result"]["isError"]
+
+
+def test_a_page_is_one_line_within_the_budget(redis_url: str, ring: Path) -> None:
+    """Non-ASCII text as UTF-8, and no line end inside, whatever the payload has."""
+    payload = ("漢字 \u2028 \r\n" * 2_000).encode()
+    with SpillCache.from_url(redis_url, keyring=Keyring.from_file(ring)) as cache:
+        spill_id = cache.put(payload).spill_id
+    with started(redis_url, ring) as pipe:
+        shake_hands(pipe)
+        result = pipe.call(spill_id=spill_id)
+    assert payload.startswith(json.loads(result["content"][0]["text"])["chunk"].encode())
+    assert 6_500 < len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) <= 7_500
