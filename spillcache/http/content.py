@@ -55,7 +55,7 @@ class PayloadResponse(StreamingResponse):
     summary="The payload",
     response_class=PayloadResponse,
     response_description="The whole payload. It is whole only when as many bytes came as Content-Length says.",
-    responses={**content_answers(), **refusals(*SPILL_ERRORS, "spill_corrupt")},
+    responses={**content_answers(_MEDIA_TYPES.values()), **refusals(*SPILL_ERRORS, "spill_corrupt")},
     openapi_extra={"parameters": RANGE_PARAMETERS},
 )
 async def read_content(request: Request, spill_id: SpillId) -> Response:

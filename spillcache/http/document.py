@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -129,9 +129,9 @@ def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     return {**found, "default": {**_problem(), "description": "Any other failure."}}
 
 
-def content_answers() -> dict[int | str, dict[str, Any]]:
-    """What a GET of the content answers."""
-    payload = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+def content_answers(media_types: Iterable[str]) -> dict[int | str, dict[str, Any]]:
+    """What a GET of the content answers, whose type is one of these."""
+    payload: dict[str, Any] = {media_type: {} for media_type in media_types}
     names = ("ETag", "Repr-Digest", "Accept-Ranges", "Content-Length")
     headers: dict[str, Any] = {name: {"schema": {"type": "string"}} for name in names}
     part = {**headers, "Content-Range": {"schema": {"type": "string"}}}

@@ -6,12 +6,19 @@ from typing import Any
 
 import httpx2
 import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from spillcache.http import answers
+from tests.http.test_reading import store
 from tests.servers.caches import metrics
 
-METHODS = {"get", "head", "post", "delete"}
+OPERATIONS = ["createSpill", "statSpill", "deleteSpill", "readPage", "readInventory", "readContent", "headContent"]
+GOOD = {"200", "201", "204", "206", "304"}
 
 
 @pytest.fixture
@@ -24,20 +31,15 @@ def test_every_operation_is_named_and_says_how_it_fails(document: Any) -> None:
     """With an id, a summary, and problem documents, never the validation errors of the framework."""
     operations = [operation for path in document["paths"].values() for operation in path.values()]
     ids = [operation["operationId"] for operation in operations]
-    assert sorted(ids) == sorted(
-        ["createSpill", "statSpill", "deleteSpill", "readPage", "readInventory", "readContent", "headContent"]
-    )
+    assert sorted(ids) == sorted(OPERATIONS)
     for operation in operations:
         assert operation["summary"]
         assert operation["description"]
-        failures = [answer for status, answer in operation["responses"].items() if status not in OK]
+        failures = [answer for status, answer in operation["responses"].items() if status not in GOOD]
         assert len(failures) >= 4
         assert {kind for answer in failures for kind in answer["content"]} == {"application/problem+json"}
     assert document["servers"] == [{"url": "/v1"}]
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
-
-
-OK = {"200", "201", "204", "206", "304"}
 
 
 def test_every_example_is_what_it_is_an_example_of(document: Any) -> None:
@@ -84,3 +86,24 @@ def test_the_document_loads_nothing_from_elsewhere(client: httpx2.Client) -> Non
     """It is read where no other host can be reached."""
     assert "http://" not in client.get("/openapi.json").text
     assert "https://" not in client.get("/openapi.json").text
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize("operation_id", OPERATIONS)
+def test_whatever_is_sent_the_answer_is_one_that_the_document_describes(
+    url: str, client: httpx2.Client, operation_id: str, mode: GenerationMode
+) -> None:
+    """A status, a type, headers and a body that it describes: within what it allows, and beyond."""
+    schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
+    operation = schema.find_operation_by_id(operation_id)
+    # No schema can say which ids bear their checksum, and which cursors our signature: those are refused, and rightly.
+    spill_id = store(client, metrics()).rpartition("/")[2]
+
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
+    @given(operation.as_strategy(generation_mode=mode), st.booleans())
+    def answered(case: schemathesis.Case, real: bool) -> None:
+        if real and "spill_id" in case.path_parameters:
+            case.path_parameters["spill_id"] = spill_id
+        case.call_and_validate(excluded_checks=[positive_data_acceptance])
+
+    answered()
