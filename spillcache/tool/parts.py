@@ -62,7 +62,8 @@ def parts_of(result: Mapping[str, Any]) -> list[Part]:
     """The parts of a result. Its structuredContent is one only if it says what the texts do not."""
     parts = [_part(f"content[{number}]", block) for number, block in enumerate(result.get("content") or ())]
     structured = result.get(STRUCTURED)
-    if structured is not None and not _said_already(structured, [part.text for part in parts if part.text is not None]):
+    texts = [part.value["text"] for part in parts if part.sort == "text" and part.value["type"] == "text"]
+    if structured is not None and not _said_already(structured, texts):
         parts.append(Part(STRUCTURED, "structured", structured, wire_size(structured)))
     return parts
 

@@ -145,7 +145,7 @@ results = st.builds(
     st.sampled_from(
         (
             {},
-            {"structuredContent": {"ms": 0}},
+            {"structuredContent": {"took": 0}},
             {"structuredContent": {"rows": [{"id": n, "value": "é" * 9} for n in range(400)]}},
         )
     ),

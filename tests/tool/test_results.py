@@ -56,6 +56,7 @@ async def payload(cache: SpillCache, answer: dict[str, Any]) -> bytes:
     return await cache.fetch(envelope_in(answer)["spill_id"])
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @given(sent=results, budget=st.sampled_from((4_096, 7_500, 20_000)), typed=st.booleans())
 async def test_every_part_of_every_result_survives_within_the_budget(
     cache: SpillCache, sent: dict[str, Any], budget: int, typed: bool
