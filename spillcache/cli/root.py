@@ -25,6 +25,7 @@ _COMMANDS = {
     "show": "Show what a spill contains, and how long it stays.",
     "rm": "Remove a spill.",
     "serve": "Serve MCP and REST over HTTP, for any number of callers.",
+    "proxy": "Stand in front of MCP servers and spill their large results.",
     "mcp": "Serve the tool over standard input and output, for one agent.",
     "tokens": "Make, list and revoke the bearer tokens of `serve`.",
     "keys": "Make, list and rotate signing keys.",

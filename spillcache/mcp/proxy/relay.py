@@ -9,7 +9,7 @@ Which eras work together, client before upstream:
 |---|---|---|
 | handshake client, stdio | everything | everything; questions of a call are put to the client while it waits |
 | handshake client, HTTP | all but questions, changes and subscriptions: nobody can be reached between requests | same |
-| modern client | all but questions: in that era nobody is asked during a call, so none is offered upstream | everything |
+| modern client | all but questions: in that era nobody is asked during a call, so none is offered | everything |
 """
 
 from __future__ import annotations

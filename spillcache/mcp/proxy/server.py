@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any, Final
@@ -31,18 +31,23 @@ def build_proxy(
     environment: Mapping[str, str],
     caller: Caller | None = None,
     patience: Patience | None = None,
+    ended: Callable[[], None] = lambda: None,
 ) -> Server[Any]:
     """A server that stands in front of `upstreams`, by namespace; a single one may have the namespace "".
 
     `environment` is this process's, of which child processes get what their upstream's table says. `caller` is whose
-    requests these are where no edge says so (stdio). Links live as long as the server's lifespan.
+    requests these are where no edge says so (stdio). Links live as long as the server's lifespan; `ended` is called
+    when they are gone.
     """
     links = Links(upstreams, environment=environment, patience=patience or Patience())
 
     @asynccontextmanager
     async def lifespan(_server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
-        async with links.running():
-            yield {}
+        try:
+            async with links.running():
+                yield {}
+        finally:
+            ended()
 
     identity = _identity()
     relay = Relay(cache, options, links, caller=caller, identity=identity)

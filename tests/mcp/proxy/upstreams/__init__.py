@@ -1,0 +1,1 @@
+"""Servers behind the proxy, as programs of their own."""
