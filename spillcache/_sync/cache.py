@@ -150,6 +150,11 @@ class SpillCache:
         """Who hears what this cache does; a face tells it what it refuses itself."""
         return self._watcher
 
+    @property
+    def max_payload_bytes(self) -> int:
+        """The largest payload that is stored; a face may refuse one that announces more before it comes."""
+        return self._terms.max_payload_bytes
+
     def put(
         self,
         payload: object,

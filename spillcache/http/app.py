@@ -7,8 +7,7 @@ from typing import Final
 
 from fastapi import FastAPI
 
-from spillcache import defaults
-from spillcache._async.cache import SpillCache
+from spillcache import SpillCache, defaults
 from spillcache.http import content, reading, uploads
 from spillcache.http.document import DocumentedAPI
 from spillcache.http.problems import answer_errors
@@ -27,12 +26,10 @@ def rest_app(
     *,
     budget: int = defaults.BUDGET_BYTES,
     max_page_bytes: int = defaults.MAX_PAGE_BYTES,
-    max_payload_bytes: int = defaults.MAX_PAYLOAD_BYTES,
 ) -> FastAPI:
     """The routes on `cache`, to be mounted at `MOUNT` behind an edge that puts a `Caller` into the scope.
 
-    `budget` is the size of an answer whose request names none, `max_page_bytes` the cap whatever it names,
-    `max_payload_bytes` what an upload may announce (the cache has its own limit for what comes); all in bytes.
+    `budget` is the size of an answer whose request names none, `max_page_bytes` the cap whatever it names, in bytes.
     """
     app = DocumentedAPI(
         title="spillcache",
@@ -52,9 +49,7 @@ def rest_app(
             "auto_configure": False,
         },
     )
-    app.state.serving = Serving(
-        cache=cache, budget=budget, max_page_bytes=max_page_bytes, max_payload_bytes=max_payload_bytes
-    )
+    app.state.serving = Serving(cache=cache, budget=budget, max_page_bytes=max_page_bytes)
     for part in (uploads, reading, content):
         app.include_router(part.router)
     answer_errors(app)

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
-from spillcache._async.reader import Stat
+from spillcache import Stat
 from spillcache.caller import caller_of
 from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.http.digests import digest_field

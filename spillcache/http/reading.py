@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from spillcache._async.reader import Stat
+from spillcache import Stat
 from spillcache.caller import caller_of
 from spillcache.http.answers import ListingAnswer, PageAnswer, StatAnswer, answer_response
 from spillcache.http.document import CURSOR_ERRORS, LISTING, PAGE, SPILL_ERRORS, STAT, refusals, shows

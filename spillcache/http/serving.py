@@ -6,21 +6,19 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
-from spillcache._async.cache import SpillCache
+from spillcache import SpillCache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     """How spills are served. Sizes in bytes.
 
-    `budget` is the size of an answer when the client names none, `max_page_bytes` the cap whatever it names,
-    `max_payload_bytes` what an upload may have at the most.
+    `budget` is the size of an answer when the client names none, `max_page_bytes` the cap whatever it names.
     """
 
     cache: SpillCache
     budget: int
     max_page_bytes: int
-    max_payload_bytes: int
 
     def budget_for(self, asked: int | None) -> int:
         """The budget of an answer for which the client asked so many bytes, or did not say."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 
-from spillcache._async.cache import SpillCache
+from spillcache import SpillCache
 from spillcache.caller import caller_of
 from spillcache.envelope import Envelope
 from spillcache.errors import ArgumentsInvalid, PayloadTooLarge, SpillError
@@ -18,7 +18,7 @@ from spillcache.http.digests import announced_sha256
 from spillcache.http.document import ENVELOPE, refusals
 from spillcache.http.parameters import Size
 from spillcache.http.problems import RefusalError
-from spillcache.http.serving import Serving, serving_of
+from spillcache.http.serving import serving_of
 from spillcache.wire import MCP, PLAIN, Wire
 
 _WIRES: Final[dict[str, Wire]] = {"plain": PLAIN, "mcp": MCP}
@@ -84,7 +84,7 @@ _DIGEST_PARAMETERS: Final[list[dict[str, Any]]] = [
 async def create_spill(request: Request, asked: Annotated[UploadQuery, Query()]) -> Response:
     """Store the request's body, byte for byte. An upload that is cut, or fails its digest, stores nothing."""
     serving = serving_of(request)
-    expected = _checked(request.headers, serving)
+    expected = _checked(request.headers, serving.cache.max_payload_bytes)
     cache, tenant = serving.cache, caller_of(request.scope).tenant
     budget, wire = serving.budget_for(asked.budget), _WIRES[asked.wire]
     with cache.watcher.act("put"):
@@ -105,11 +105,11 @@ async def _store(
         return await writer.finish(sha256=sha256)
 
 
-def _checked(headers: Headers, serving: Serving) -> bytes | None:
+def _checked(headers: Headers, most: int) -> bytes | None:
     """What the headers say of the body before it comes: its SHA-256, if they do. Raises `RefusalError`."""
     try:
         _check_coding(headers)
-        _check_length(headers, serving.max_payload_bytes)
+        _check_length(headers, most)
         return announced_sha256([field for name in _DIGEST_FIELDS for field in headers.getlist(name)])
     except SpillError as error:
         raise RefusalError(error) from None

@@ -73,11 +73,10 @@ def serving(
     # asyncio does it only for sockets that name their protocol, and this one does not: each answer took 44 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stop, ready = threading.Event(), threading.Event()
-    most = cache_options.get("max_payload_bytes", defaults.MAX_PAYLOAD_BYTES)
 
     async def serve() -> None:
         async with cache_on(redis_url, **cache_options) as cache:
-            routes = rest_app(cache, budget=budget, max_page_bytes=max_page_bytes, max_payload_bytes=most)
+            routes = rest_app(cache, budget=budget, max_page_bytes=max_page_bytes)
             app = Edge(Starlette(routes=[Mount(MOUNT, routes)]))
             web = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
             running = asyncio.create_task(web.serve(sockets=[listener]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import NoReturn
 
 import httpx2
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from spillcache.errors import CODES, BudgetTooSmall, ResultAmbiguous, SpillError
 from spillcache.http.problems import problem_of, problem_response
 from spillcache.ids import new_id
-from tests.http.serving import Heard
+from spillcache.watch import Verb, Watcher
+from tests.http.serving import Heard, serving
 from tests.http.test_reading import store
 from tests.servers.caches import metrics
 
@@ -20,13 +21,11 @@ NOBODYS = f"/spills/{new_id(bytes(15))}"
 
 def made(code: str) -> SpillError:
     """An error of that code."""
-    kind: Any = CODES[code]
-    if issubclass(kind, BudgetTooSmall):
-        return kind("too small", minimum=7)
-    if issubclass(kind, ResultAmbiguous):
-        return kind("several", indices=[1], next_step="Choose.")
-    error: SpillError = kind("it failed")
-    return error
+    if code == BudgetTooSmall.code:
+        return BudgetTooSmall("too small", minimum=7)
+    if code == ResultAmbiguous.code:
+        return ResultAmbiguous("several", indices=[1], next_step="Choose.")
+    return CODES[code]("it failed")
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -141,3 +140,17 @@ def test_the_document_of_a_problem_keeps_https_status_and_ours_apart() -> None:
     """`status` is a number here; where HTTP has a finer word than the table, it is that one."""
     assert problem_of(made("arguments_invalid"), status=416)["status"] == 416
     assert "request_id" not in problem_of(made("arguments_invalid"))
+
+
+def test_a_bug_is_answered_as_a_failure(redis_url: str) -> None:
+    """Not with the framework's own page, and without what was wrong: the server's log has that."""
+
+    class Broken(Watcher):
+        def act(self, verb: Verb, spill_id: str = "") -> NoReturn:
+            raise RuntimeError("SECRET")
+
+    with serving(redis_url, watcher=Broken()) as url:
+        answer = httpx2.get(f"{url}{NOBODYS}")
+    assert (answer.status_code, answer.json()["code"]) == (500, "spill_error")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "SECRET" not in answer.text
