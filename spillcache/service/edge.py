@@ -6,6 +6,7 @@ more than the page.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -21,7 +22,7 @@ from spillcache.errors import SpillError, Unauthorized
 from spillcache.http.problems import problem_response
 from spillcache.service.auth import Authenticator
 from spillcache.service.hosts import Hosts
-from spillcache.service.phase import Phase
+from spillcache.service.phase import Leaving, Phase
 from spillcache.service.probes import PROBES, Probes
 from spillcache.watch import UNWATCHED, Watcher
 from spillcache.wiring.logs import shape_of
@@ -90,6 +91,10 @@ class Edge:
             return
         try:
             await self._app(scope, receive, answer.send)
+        except asyncio.CancelledError:  # the grace is over
+            if not answer.begun:
+                await problem_response(Leaving(), request_id=request.id)(scope, receive, answer.send)
+            raise
         except Exception as error:
             _log.error("unforeseen", extra=shape_of(error))
             if answer.begun:

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,18 +65,48 @@ class Service:
         self._reading.join()
         return code
 
+    def metrics_page(self) -> str:
+        """Its metrics as they are exposed."""
+        return httpx.get(self.metrics_url).text
+
     def metrics(self) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
         """Its metrics now: value by name and sorted labels."""
-        page = httpx.get(self.metrics_url).text
         return {
             (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-            for family in text_string_to_metric_families(page)
+            for family in text_string_to_metric_families(self.metrics_page())
             for sample in family.samples
         }
 
     def metric(self, name: str, **labels: str) -> float:
         """One of them, 0 where it has not begun to count."""
         return self.metrics().get((name, tuple(sorted(labels.items()))), 0.0)
+
+
+class InThread:
+    """A request under way in a thread of its own; `result` is there once it no longer is."""
+
+    def __init__(self, request: Callable[[], httpx.Response]) -> None:
+        def run() -> None:
+            try:
+                self.result = request()
+            except httpx.HTTPError as error:
+                self.error: httpx.HTTPError | None = error
+
+        self.error = None
+        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is under way."""
+        return self._thread.is_alive()
+
+    def wait(self) -> httpx.Response:
+        """Its answer, when it has come. Raises what the request raised."""
+        self._thread.join(END_S)
+        if self.error is not None:
+            raise self.error
+        return self.result
 
 
 @contextmanager
