@@ -1,0 +1,104 @@
+"""Lines of a stdio server, whatever bytes they are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCResponse
+
+from spillcache.mcp.proxy.lines import LineBuffer, Overlong, Unreadable, read_line
+
+CAP = 10_000
+
+
+def read(line: bytes) -> SessionMessage | Unreadable | None:
+    """A whole line, through the buffer."""
+    (cut,) = LineBuffer(CAP).feed(line + b"\n")
+    return read_line(cut, CAP)
+
+
+def answer(text: str = "fine") -> dict[str, Any]:
+    """A response to request 7."""
+    return {"jsonrpc": "2.0", "id": 7, "result": {"text": text}}
+
+
+def failed(message: SessionMessage | Unreadable | None) -> JSONRPCError:
+    """The error that stands for a damaged answer to request 7."""
+    assert isinstance(message, SessionMessage)
+    assert isinstance(message.message, JSONRPCError)
+    assert message.message.id == 7
+    return message.message
+
+
+@given(st.lists(st.binary(max_size=200)), st.lists(st.integers(1, 50)))
+def test_lines_come_out_as_they_went_in(lines: list[bytes], cuts: list[int]) -> None:
+    """However the stream is cut into pieces."""
+    whole = [line.replace(b"\n", b"") for line in lines]
+    stream = b"".join(line + b"\n" for line in whole)
+    buffer, found, at = LineBuffer(CAP), [], 0
+    for size in [*cuts, len(stream) + 1]:
+        found += buffer.feed(stream[at : at + size])
+        at += size
+    assert found == whole
+
+
+def test_a_line_over_the_cap_keeps_its_ends_only() -> None:
+    """What is held never exceeds the cap, and the next line is read as ever."""
+    buffer = LineBuffer(100)
+    found = [line for _ in range(1_000) for line in buffer.feed(b"x" * 10)]
+    assert found == []
+    overlong, following = buffer.feed(b"end\nnext\n")
+    assert isinstance(overlong, Overlong)
+    assert (overlong.size, overlong.tail[-3:], following) == (10_003, b"end", b"next")
+
+
+@pytest.mark.parametrize("id_last", [False, True])
+def test_an_answer_over_the_cap_fails_its_request(id_last: bool) -> None:
+    """Wherever the answer says whose it is."""
+    result = {"result": {"text": "x" * CAP}}
+    whole = {"jsonrpc": "2.0", **result, "id": 7} if id_last else {"jsonrpc": "2.0", "id": 7, **result}
+    error = failed(read(json.dumps(whole).encode())).error
+    assert error.data["code"] == "payload_too_large"
+    assert error.data["next_step"]
+
+
+def test_invalid_utf8_in_an_answer_fails_its_request() -> None:
+    """Korean text in an old encoding, say; nothing of it is passed off as the answer."""
+    damaged = json.dumps(answer("@@")).encode().replace(b"@@", "한글".encode("cp949"))
+    error = failed(read(damaged)).error
+    assert error.data["code"] == "upstream_unavailable"
+    assert "UTF-8" in error.message
+
+
+def test_half_a_surrogate_pair_fails_its_request() -> None:
+    """No UTF-8 can carry it on."""
+    assert "UTF-8" in failed(read(json.dumps(answer("@@")).replace("@@", "\\ud83d").encode())).error.message
+
+
+def test_a_raw_control_character_is_taken_as_it_is() -> None:
+    """NUL in the middle of a string is against the grammar, and loses nothing."""
+    message = read(json.dumps(answer("a@@b")).replace("@@", "\x00\x01").encode())
+    assert isinstance(message, SessionMessage)
+    assert isinstance(message.message, JSONRPCResponse)
+    assert message.message.result == {"text": "a\x00\x01b"}
+
+
+def test_an_answer_cut_short_fails_its_request() -> None:
+    """A server that dies while it writes."""
+    assert failed(read(json.dumps(answer("x" * 50)).encode()[:-30])).error.data["status"] == "FAILED"
+
+
+@pytest.mark.parametrize("junk", [b"\xff\xfe\x00", b"\x00\x00", b"Starting server...", b"{}", b"[1]", b"null"])
+def test_what_is_nobodys_answer_is_only_noted(junk: bytes) -> None:
+    """Servers print to their output; it must not end the connection."""
+    assert isinstance(read(junk), Unreadable)
+
+
+def test_a_blank_line_is_nothing() -> None:
+    """Not even worth a note."""
+    assert read(b"  \r") is None
