@@ -17,7 +17,7 @@ from spillcache import defaults
 
 _EIGHT_KB: Final = 7_500  # VS Code and Copilot move what is above 8 KB into a file; Cursor does so at its discretion
 _TEN_KIB: Final = 10_000  # Codex cuts at about 10 KiB, or 10,000 tokens
-_TEN_K_TOKENS: Final = 20_000  # Claude Code warns at 10,000 tokens and caps at 25,000; metrics take 2.2 bytes a token
+_TEN_K_TOKENS: Final = 19_000  # Claude Code warns at 10,000 tokens, caps at 25,000; metrics: 1.97 sent bytes a token
 
 #: Bytes of a whole answer by client name, in lower case: names as handshakes send them, collected by the package
 #: mcp-client-capabilities 0.0.12 (npm and PyPI), and the spellings of a product by which platforms call it.

@@ -10,16 +10,16 @@ from spillcache.tool.clients import KNOWN_LIMITS
 @pytest.mark.parametrize(
     ("names", "budget"),
     [
-        (["claude-code"], 20_000),
-        (["claude-code/2.1.208 (cli)"], 20_000),
-        (["Claude Code"], 20_000),
+        (["claude-code"], 19_000),
+        (["claude-code/2.1.208 (cli)"], 19_000),
+        (["Claude Code"], 19_000),
         (["codex-mcp-client"], 10_000),
         (["codex-mcp-client/0.157.0"], 10_000),
         (["Visual Studio Code"], 7_500),
         (["Visual Studio Code - Insiders"], 7_500),
         (["github-copilot-developer"], 7_500),
         (["cursor-vscode (via mcp-remote 0.1.37)"], 7_500),
-        ([" CLAUDE-CODE "], 20_000),
+        ([" CLAUDE-CODE "], 19_000),
         (["claude-code-imitation"], 5_000),
         (["somebody"], 5_000),
         ([""], 5_000),
@@ -43,7 +43,7 @@ def test_settings_extend_and_override() -> None:
     assert limits.budget_for(["my-agent/3"]) == 30_000
     assert limits.budget_for(["claude-code"]) == 9_000
     assert limits.budget_for(["codex"]) == 10_000
-    assert KNOWN_LIMITS.budget_for(["claude-code"]) == 20_000
+    assert KNOWN_LIMITS.budget_for(["claude-code"]) == 19_000
 
 
 def test_nobody_gets_more_than_the_cap() -> None:

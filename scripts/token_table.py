@@ -1,0 +1,187 @@
+"""What reading a spill costs in tokens: whole walks in both renderings against the raw payload.
+
+``python -m scripts.token_table [--json] [--budget BYTES]`` walks the samples of tests/data through the tool, on an
+embedded server, and counts the text of every answer as the model gets it with npm's gpt-tokenizer (o200k_base), which
+it installs into ``.foreign/`` at the version below.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import zstandard
+
+from scripts.foreign import FOREIGN
+from spillcache import SpillCache, defaults
+from spillcache.demo import sample
+from spillcache.tool.calls import answer_call
+from spillcache.tool.definition import ToolOptions, tool_entry
+from spillcache.tool.rendering import json_text, raw_text
+
+TOKENIZER = "4.0.0"
+MAX_BESIDE = 80  # tokens of a page beside its chunk, after page 1
+DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
+
+_COUNT = """
+import { encode } from 'gpt-tokenizer/encoding/o200k_base';
+let text = '';
+for await (const part of process.stdin) text += part;
+console.log(JSON.stringify(JSON.parse(text).map((one) => encode(one, { disallowedSpecial: new Set() }).length)));
+"""
+
+Rendering = Literal["json", "raw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Tokens of a whole walk, how many more that is than the payload in percent, and its dearest page.
+
+    `beside` is what pages have beside their chunk: at most, from page 2 to the last but one; and the last, which has a
+    receipt and no cursor.
+    """
+
+    pages: int
+    tokens: int
+    over_percent: float
+    beside_most: int
+    beside_last: int
+    page_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sample: its bytes and tokens as they are, and a walk in each rendering."""
+
+    sample: str
+    size_bytes: int
+    tokens: int
+    bytes_per_token: float
+    json: Walk
+    raw: Walk
+
+
+class Tokenizer:
+    """gpt-tokenizer, run by Node."""
+
+    def __init__(self) -> None:
+        self._home = FOREIGN / "tokenizer"
+        self._home.mkdir(parents=True, exist_ok=True)
+        if not (self._home / "node_modules" / "gpt-tokenizer").exists():
+            options = ("--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
+            subprocess.run(["npm", "install", *options, f"gpt-tokenizer@{TOKENIZER}"], cwd=self._home, check=True)
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        command = ["node", "--input-type=module", "-e", _COUNT]
+        ran = subprocess.run(command, cwd=self._home, input=json.dumps(texts).encode(), capture_output=True, check=True)
+        found: list[int] = json.loads(ran.stdout)
+        return found
+
+
+def payloads(least: int) -> Mapping[str, str]:
+    """The samples of more than `least` bytes, by name."""
+    found = {"batch of twelve PromQL queries": sample.payload()}
+    for path in sorted(DATA.iterdir()):
+        raw = path.read_bytes()
+        found[path.name.removesuffix(".zst")] = zstandard.decompress(raw) if path.suffix == ".zst" else raw
+    return {name: raw.decode() for name, raw in found.items() if len(raw) > least}
+
+
+async def walk_pages(cache: SpillCache, spill_id: str, rendering: Rendering, budget: int) -> list[dict[str, str]]:
+    """The texts of a whole walk, and what they have beside the chunk."""
+    options, cursor = ToolOptions(rendering=rendering), ""
+    pages: list[dict[str, str]] = []
+    while not pages or cursor:
+        arguments = {"spill_id": spill_id, "cursor": cursor}
+        page = await cache.page(spill_id, cursor=cursor, budget=budget, wire=options.wire)
+        result = await answer_call(cache, arguments, options=options, budget=budget, tenant=defaults.TENANT)
+        text = result["content"][0]["text"]
+        bare = page.as_dict() | {"chunk": ""}
+        pages.append({"text": text, "beside": raw_text(bare) if rendering == "raw" else json_text(bare)})
+        cursor = page.next_cursor or ""
+    return pages
+
+
+def summed(tokenizer: Tokenizer, pages: Sequence[Mapping[str, str]], payload_tokens: int) -> Walk:
+    """Count a walk."""
+    texts = tokenizer.counts([page["text"] for page in pages])
+    beside = tokenizer.counts([page["beside"] for page in pages])
+    return Walk(
+        pages=len(pages),
+        tokens=sum(texts),
+        over_percent=round(100 * (sum(texts) / payload_tokens - 1), 1),
+        beside_most=max(beside[1:-1], default=0),
+        beside_last=beside[-1],
+        page_most=max(texts),
+    )
+
+
+async def table(budget: int) -> list[Row]:
+    """A row for each sample."""
+    tokenizer, rows = Tokenizer(), []
+    async with SpillCache.embedded() as cache:
+        for name, payload in payloads(budget).items():
+            (tokens,) = tokenizer.counts([payload])
+            spill_id = (await cache.put(payload)).spill_id
+            walks = {
+                rendering: summed(tokenizer, await walk_pages(cache, spill_id, rendering, budget), tokens)
+                for rendering in ("json", "raw")
+            }
+            size = len(payload.encode())
+            rows.append(Row(name, size, tokens, round(size / tokens, 2), **walks))
+    return rows
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table for the docs."""
+    lines = [
+        "| sample | bytes | tokens | bytes per token | json: pages | tokens | more | raw: pages | tokens | more |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        walks = (f"{walk.pages} | {walk.tokens:,} | {walk.over_percent:+.1f} %" for walk in (row.json, row.raw))
+        lines.append(
+            f"| {row.sample} | {row.size_bytes:,} | {row.tokens:,} | {row.bytes_per_token} | {' | '.join(walks)} |"
+        )
+    return "\n".join(lines)
+
+
+def most(rows: Sequence[Row], figure: str) -> dict[str, int]:
+    """The largest of a figure, by rendering."""
+    return {rendering: max(getattr(getattr(row, rendering), figure) for row in rows) for rendering in ("json", "raw")}
+
+
+def main() -> int:
+    """Print the table; 1 when a page is dearer than it may be."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--budget", type=int, default=defaults.BUDGET_BYTES)
+    asked = parser.parse_args()
+    rows = asyncio.run(table(asked.budget))
+    (entry,) = Tokenizer().counts([json.dumps(tool_entry(ToolOptions()), separators=(",", ":"))])
+    beside = most(rows, "beside_most")
+    report = {
+        "tokenizer": f"gpt-tokenizer {TOKENIZER}, o200k_base",
+        "budget_bytes": asked.budget,
+        "beside_the_chunk": beside,
+        "beside_the_last_chunk": most(rows, "beside_last"),
+        "dearest_page": most(rows, "page_most"),
+        "entry_in_tools_list": entry,
+    }
+    if asked.json:
+        print(json.dumps(report | {"samples": [asdict(row) for row in rows]}, indent=2))
+    else:
+        print(markdown(rows), "", *(f"- {name.replace('_', ' ')}: {said}" for name, said in report.items()), sep="\n")
+    return 1 if max(beside.values()) > MAX_BESIDE else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
