@@ -55,6 +55,13 @@ class Balancer:
         """Return when exactly the replicas at `ports` are given requests."""
         until(lambda: self._up() == set(ports), f"haproxy uses {len(ports)} replicas")
 
+    def answers(self) -> bool:
+        """Whether it can be asked yet."""
+        try:
+            return bool(self._ask("show info"))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+
     def _up(self) -> set[int]:
         # The runtime API's columns: the fourth is the server's name, the sixth its operational state, 2 being up.
         rows = [line.split() for line in self._ask("show servers state replicas").splitlines()[2:]]
@@ -88,7 +95,7 @@ def haproxy(directory: Path, ports: Sequence[int], *, retrying: bool) -> Iterato
         log=directory / "haproxy.log",
     )
     try:
-        until(balancer.socket.exists, "haproxy listens")
+        until(balancer.answers, "haproxy answers")
         yield balancer
     finally:
         process.stop()
