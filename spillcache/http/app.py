@@ -5,11 +5,12 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from spillcache import SpillCache, defaults
 from spillcache.http import content, reading, uploads
 from spillcache.http.document import DocumentedAPI
+from spillcache.http.parameters import each_once
 from spillcache.http.problems import answer_errors
 from spillcache.http.serving import Serving
 
@@ -51,6 +52,6 @@ def rest_app(
     )
     app.state.serving = Serving(cache=cache, budget=budget, max_page_bytes=max_page_bytes)
     for part in (uploads, reading, content):
-        app.include_router(part.router)
+        app.include_router(part.router, dependencies=[Depends(each_once)])
     answer_errors(app)
     return app

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Path
+from fastapi import Path, Request
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
+
+from spillcache.errors import ArgumentsInvalid
+from spillcache.http.problems import RefusalError
+
+
+async def each_once(request: Request) -> None:
+    """Refuse a query that names a parameter twice: which one was meant is not ours to guess."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    if len(set(names)) < len(names):
+        raise RefusalError(ArgumentsInvalid("a parameter of the query comes more than once"))
 
 
 def _given(value: Any) -> Any:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from spillcache import defaults
@@ -26,16 +24,16 @@ from tests.servers.waiting import until
 
 
 class Edge:
-    """Stands in for the service's edge: tenant and request id come from headers that a test sets."""
+    """Stands in for the service: tenant and request id come from headers that a test sets; all paths are REST's."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Put the caller into the scope and go on."""
+        """Put the caller and the place of the routes into the scope and go on."""
         headers = {name.decode(): value.decode("latin-1") for name, value in scope.get("headers", [])}
         scope[SCOPE_KEY] = Caller(headers.get("x-tenant", "default"), headers.get("x-request", ""))
-        await self._app(scope, receive, send)
+        await self._app({**scope, "root_path": MOUNT}, receive, send)
 
 
 @dataclass
@@ -77,7 +75,7 @@ def serving(
     async def serve() -> None:
         async with cache_on(redis_url, **cache_options) as cache:
             routes = rest_app(cache, budget=budget, max_page_bytes=max_page_bytes)
-            app = Edge(Starlette(routes=[Mount(MOUNT, routes)]))
+            app = Edge(routes)
             web = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
             running = asyncio.create_task(web.serve(sockets=[listener]))
             ready.set()

@@ -94,6 +94,7 @@ def test_what_is_no_route_of_ours_is_told_from_what_is_no_spill(
         f"{NOBODYS}/pages?max_bytes=-5",
         f"{NOBODYS}/pages?SECRET=1",
         f"{NOBODYS}/inventory?result=SECRET",
+        f"{NOBODYS}/pages?cursor=SECRET&cursor=",
     ],
 )
 def test_parameters_that_are_not_known_or_make_no_sense_are_refused(
