@@ -21,9 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
-
 from spillcache.payload import to_bytes, to_json
+from spillcache.tool.documents import is_document
 from spillcache.tool.parts import Part, wire_size
 
 #: What a block says beside its data (type, annotations, URI) goes into the envelope up to this size.
@@ -73,21 +72,10 @@ def _entry(part: Part) -> bytes:
     if part.sort == "structured":
         return to_json({"name": part.name})[:-1] + b',"json":' + to_json(part.value) + b"}"
     text = part.text
-    if text is None or not _is_document(text):
+    if text is None or not is_document(text):
         return to_json({"name": part.name, "block": part.value})
     said = to_json({"name": part.name, "block": _without_data(part.value)})
     return said[:-1] + b',"json":' + text.encode() + b"}"
-
-
-def _is_document(text: str) -> bool:
-    """Whether a text is a JSON object or array and nothing else, so that it can stand in a document as it is."""
-    if not (text.startswith(("{", "[")) and text.endswith(("}", "]"))):
-        return False
-    try:
-        orjson.loads(text)
-    except (ValueError, TypeError):
-        return False
-    return True
 
 
 def _without_data(block: Mapping[str, Any]) -> dict[str, Any]:

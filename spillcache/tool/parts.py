@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import orjson
 
 from spillcache.payload import to_json
+from spillcache.tool.documents import says
 
 #: Name and key of the part that is not a block.
 STRUCTURED: Final = "structuredContent"
@@ -120,28 +121,6 @@ def _said_already(structured: Any, texts: Sequence[str]) -> bool:
     wrapped = isinstance(structured, Mapping) and structured.keys() == {"result"}
     inner = structured["result"] if wrapped else structured
     whole = [structured, inner] if wrapped else [structured]
-    if any(_says(text, value) for value in whole for text in texts):
+    if any(says(text, value) for value in whole for text in texts):
         return True
-    return isinstance(inner, list) and len(inner) == len(texts) > 0 and all(map(_says, texts, inner))
-
-
-def _says(text: str, value: Any) -> bool:
-    """Whether a text is a value's JSON, however it is spaced and ordered, or the value itself."""
-    if isinstance(value, str) and text == value:
-        return True
-    opening = "{" if isinstance(value, Mapping) else "[" if isinstance(value, list) else text[:1]
-    if not text.lstrip().startswith(opening):  # prose is not worth a parser
-        return False
-    try:
-        # Most servers send one of two spellings: to ask for them costs a tenth of parsing the text.
-        sent = text.encode()
-        if sent in (orjson.dumps(value), orjson.dumps(value, option=orjson.OPT_INDENT_2)):
-            return True
-        return _sorted(orjson.loads(sent)) == _sorted(value)
-    except (TypeError, ValueError):  # not JSON, or what orjson does not write: a lone surrogate, a huge integer
-        return False
-
-
-def _sorted(value: Any) -> bytes:
-    """A spelling that tells 1, 1.0 and true apart, as comparing the values would not."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return isinstance(inner, list) and len(inner) == len(texts) > 0 and all(map(says, texts, inner))
