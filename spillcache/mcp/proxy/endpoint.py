@@ -6,6 +6,7 @@ what goes wrong with a POST is answered here by a JSON-RPC error, which the tran
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -71,6 +72,8 @@ class _OneAtATime(httpx2.AsyncBaseTransport):
             return _answer(refused, request)
         if response.headers.get("content-type", "").lower().startswith("application/json"):
             return await self._whole(request, response)
+        if "content-encoding" not in response.headers and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Utf8(response.stream)
         return response
 
     def _refused(self, request: httpx2.Request, response: httpx2.Response) -> SpillError | None:
@@ -102,6 +105,25 @@ class _OneAtATime(httpx2.AsyncBaseTransport):
             await response.aclose()
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _ENCODED]
         return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Utf8(httpx2.AsyncByteStream):
+    """An event stream that ends where it is not UTF-8: the client would replace what it cannot read, silently."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        check = codecs.getincrementaldecoder("utf-8")()
+        async for part in self._inner:
+            try:
+                check.decode(part)
+            except UnicodeDecodeError:
+                raise httpx2.ReadError("the event stream is not UTF-8") from None
+            yield part
 
     async def aclose(self) -> None:
         await self._inner.aclose()

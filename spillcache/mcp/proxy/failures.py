@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, ErrorData
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ErrorData
 
 from spillcache.errors import CODES, SpillError, UpstreamUnavailable
 
@@ -41,8 +41,19 @@ def typed(error: MCPError, *, alive: bool) -> SpillError | None:
     data = error.error.data
     if error.error.code == FAILED and isinstance(data, dict):
         return _restored(data)
-    closed = not alive or error.error.message.startswith(("SSE stream", "Failed to parse"))
+    message = error.error.message
+    if error.error.code == PARSE_ERROR and message.startswith("Failed to parse"):
+        return not_json()  # the transport's own message quotes what it could not parse
+    closed = not alive or message == "Connection closed" or message.startswith("SSE stream")
     return lost() if error.error.code == CONNECTION_CLOSED and closed else None
+
+
+def not_json() -> UpstreamUnavailable:
+    """The upstream's answer is not one."""
+    return UpstreamUnavailable(
+        "the tool's server answered with something that is not JSON-RPC",
+        next_step="Tell the operator that the tool's server is broken. This is a FAILED call, not an empty result.",
+    )
 
 
 def lost() -> UpstreamUnavailable:

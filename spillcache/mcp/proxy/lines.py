@@ -17,7 +17,7 @@ from mcp_types import ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapte
 from pydantic import ValidationError
 
 from spillcache.errors import PayloadTooLarge, SpillError, UpstreamUnavailable
-from spillcache.mcp.proxy.failures import error_data
+from spillcache.mcp.proxy.failures import error_data, not_json
 
 _HEAD_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 256
@@ -101,7 +101,7 @@ def _salvage(line: bytes) -> SessionMessage | Unreadable:
         return _failed(_lenient_id(line), _not_utf8(), "a line that is not UTF-8")
     except (ValueError, RecursionError, ValidationError):
         found = _lenient_id(line) if line.lstrip().startswith(b"{") else None
-        return _failed(found, _not_json(), f"a line of {len(line)} bytes that is not JSON-RPC")
+        return _failed(found, not_json(), f"a line of {len(line)} bytes that is not JSON-RPC")
 
 
 def _lenient_id(line: bytes) -> RequestId | None:
@@ -140,11 +140,4 @@ def _not_utf8() -> SpillError:
         "the tool's server answered with bytes that are not UTF-8, so its answer cannot be told from another",
         next_step="Ask the tool for other data, or tell the operator: a retry will give the same bytes. "
         "This is a FAILED call, not an empty result.",
-    )
-
-
-def _not_json() -> SpillError:
-    return UpstreamUnavailable(
-        "the tool's server answered with something that is not JSON-RPC",
-        next_step="Tell the operator that the tool's server is broken. This is a FAILED call, not an empty result.",
     )

@@ -94,9 +94,9 @@ class Link:
             except Exception as error:  # whatever it was, the next attempt may go well
                 self._why = _reason(error)
                 _log.warning("upstream_failed", extra={"upstream": self.namespace, "why": self._why})
-            finally:
-                self._session = None
+            if self._session is None:  # else it was up: who waits by now waits for the next attempt
                 self._settle()
+            self._session = None
             if anyio.current_time() - began > _STEADY_S:
                 pause = self._patience.first_s
             await anyio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - replicas must not knock in step

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
+import anyio
 from mcp.shared.exceptions import MCPError
 
 from spillcache.errors import ArgumentsInvalid
@@ -13,6 +14,8 @@ from spillcache.mcp.proxy.asked import Asked
 from spillcache.mcp.proxy.link import Link
 from spillcache.mcp.proxy.names import split_name, split_uri, with_public_uris
 from spillcache.mcp.proxy.questions import answered
+
+_LEAVE_S: Final = 2.0
 
 
 async def read(asked: Asked) -> dict[str, Any]:
@@ -87,7 +90,8 @@ async def subscribed_during(asked: Asked, uris: Iterable[str]) -> AsyncIterator[
         yield
     finally:
         over = [(link, uri) for link, uri in wanted if link.subscriptions.drop(uri)]
-        await _tell("resources/unsubscribe", over)
+        with anyio.move_on_after(_LEAVE_S, shield=True):  # a stream ends by being cancelled
+            await _tell("resources/unsubscribe", over)
 
 
 async def _tell(method: str, targets: list[tuple[Link, str]]) -> None:

@@ -41,11 +41,12 @@ def program(name: str, *arguments: str, env: Mapping[str, str] | None = None, **
 
 
 @contextmanager
-def web_program(*arguments: str, port: int = 0) -> Iterator[str]:
+def web_program(*arguments: str, port: int = 0, trace: Path | None = None) -> Iterator[str]:
     """The server `everything` over HTTP; gives its URL."""
     number = port or free_port()
     command = [sys.executable, "-m", "tests.mcp.proxy.upstreams.everything", "--http", str(number), *arguments]
-    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **CODE}) as process:
+    env = {**os.environ, **CODE, **({} if trace is None else {"TRACE": str(trace)})}
+    with subprocess.Popen(command, cwd=ROOT, env=env) as process:
         try:
             until(lambda: _accepts(number), "the upstream listens")
             yield f"http://127.0.0.1:{number}/mcp"

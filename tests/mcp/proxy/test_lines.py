@@ -40,7 +40,8 @@ def test_lines_come_out_as_they_went_in(lines: list[bytes], cuts: list[int]) -> 
     """However the stream is cut into pieces."""
     whole = [line.replace(b"\n", b"") for line in lines]
     stream = b"".join(line + b"\n" for line in whole)
-    buffer, found, at = LineBuffer(CAP), [], 0
+    buffer, at = LineBuffer(CAP), 0
+    found: list[bytes | Overlong] = []
     for size in [*cuts, len(stream) + 1]:
         found += buffer.feed(stream[at : at + size])
         at += size

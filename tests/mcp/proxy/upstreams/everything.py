@@ -11,7 +11,6 @@ import asyncio
 import json
 import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,12 @@ from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
+from pydantic import ConfigDict
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.mcp.proxy.upstreams.sizes import metrics
 
 Context = Any
 NOTE = "note:///today"
@@ -43,13 +46,6 @@ def trace(word: str) -> None:
     if path := os.environ.get("TRACE"):
         with Path(path).open("a") as file:
             file.write(f"{word}\n")
-
-
-def metrics(points: int) -> str:
-    """A JSON document of named results, on one line."""
-    return json.dumps(
-        {"results": [{"name": f"query {n}", "values": [[at, n] for at in range(points)]} for n in range(6)]}
-    )
 
 
 def text(value: str) -> dict[str, Any]:
@@ -85,19 +81,24 @@ async def list_tools(_context: Context, _params: object) -> types.ListToolsResul
 async def call_tool(context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
     """Find the tool and run it."""
     trace(f"called {params.name}")
+    if params.name not in (*TOOLS, given.extra_tool):
+        raise MCPError(types.INVALID_PARAMS, f"no tool {params.name}")
     tool = TOOLS.get(params.name, TOOLS["echo"])
     return {"resultType": "complete"} | await tool(context, params)
 
 
 async def echo(_context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+    """Its arguments, as text."""
     return text(json.dumps(params.arguments or {}))
 
 
 async def big(_context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+    """A large JSON document."""
     return text(metrics((params.arguments or {}).get("points", 5_000)))
 
 
 async def typed(_context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+    """Text and the same as structured content."""
     rows = {"rows": [{"n": n} for n in range((params.arguments or {}).get("rows", 3))]}
     return text(json.dumps(rows)) | {"structuredContent": rows}
 
@@ -112,27 +113,31 @@ async def odd(_context: Context, _params: types.CallToolRequestParams) -> dict[s
 
 
 async def where(_context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+    """The process and its environment."""
     return text(json.dumps({"pid": os.getpid(), "environment": dict(os.environ)}))
 
 
-async def slow(context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+async def slow(context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
     """Tell of progress, then wait to be cancelled."""
     for step in (1, 2, 3):
         await context.session.report_progress(step, 3, f"step {step}")
-    if (_params.arguments or {}).get("ends"):
+    if (params.arguments or {}).get("ends"):
         return text("done")
     trace("waiting")
     try:
         await anyio.sleep_forever()
     finally:
         trace("cancelled")
+    return text("never")
 
 
 async def die(_context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+    """End without an answer."""
     os._exit(3)
 
 
 async def link(_context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+    """A link to a resource, and one embedded."""
     resource = {"uri": NOTE, "mimeType": "text/plain", "text": "embedded"}
     return {
         "content": [
@@ -150,7 +155,7 @@ async def ask(context: Context, params: types.CallToolRequestParams) -> dict[str
         requested_schema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
     )
     if context.protocol_version >= "2026":
-        given_answers = params.input_responses or {}
+        given_answers: dict[str, Any] = dict(params.input_responses or {})
         if "n" not in given_answers:
             return types.InputRequiredResult(
                 input_requests={"n": types.ElicitRequest(params=question)}, request_state="asked"
@@ -161,7 +166,8 @@ async def ask(context: Context, params: types.CallToolRequestParams) -> dict[str
 
 
 async def sample(context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
-    answer = await context.session.create_message(
+    """Ask for a message and for roots while the call runs."""
+    answer: Any = await context.session.create_message(
         [types.SamplingMessage(role="user", content=types.TextContent(text="say it"))], max_tokens=5
     )
     roots = await context.session.list_roots()
@@ -169,6 +175,7 @@ async def sample(context: Context, _params: types.CallToolRequestParams) -> dict
 
 
 async def log(context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+    """A log message."""
     await context.session.send_log_message("warning", {"said": "hello"}, logger="deep")
     return text("logged")
 
@@ -185,12 +192,13 @@ async def change(context: Context, _params: types.CallToolRequestParams) -> dict
 
 
 async def headers(context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
+    """The HTTP headers of the call."""
     return text(json.dumps(dict(context.request.headers)))
 
 
 async def orphan(_context: Context, _params: types.CallToolRequestParams) -> dict[str, Any]:
     """Start a child that holds our stdout open and will not end by itself."""
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", "import time; time.sleep(600)")
     return text(str(child.pid))
 
 
@@ -208,44 +216,63 @@ async def list_resources(_context: Context, params: types.PaginatedRequestParams
 
 
 async def list_templates(_context: Context, _params: object) -> types.ListResourceTemplatesResult:
+    """One."""
     return types.ListResourceTemplatesResult(
         resource_templates=[types.ResourceTemplate(uri_template="note:///{day}", name="a day")]
     )
 
 
 async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    """Which one was read; or, after a question mark, as many letters."""
     size = int(str(params.uri).rpartition("?")[2] or 0) if "?" in str(params.uri) else 0
     body = "x" * size or f"{given.name} has {params.uri}"
     return types.ReadResourceResult(contents=[types.TextResourceContents(uri=params.uri, text=body)])
 
 
 async def list_prompts(_context: Context, _params: object) -> types.ListPromptsResult:
+    """One."""
     return types.ListPromptsResult(prompts=[types.Prompt(name="greet")])
 
 
 async def get_prompt(_context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    """Name and arguments."""
     message = types.PromptMessage(role="user", content=types.TextContent(text=f"{params.name} {params.arguments}"))
     return types.GetPromptResult(messages=[message])
 
 
 async def complete(_context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    """What was to be completed."""
     named = getattr(params.ref, "name", None) or getattr(params.ref, "uri", "")
     return types.CompleteResult(completion=types.Completion(values=[f"{named}:{params.argument.value}"]))
 
 
 async def subscribe(_context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+    """Take note."""
     trace(f"subscribed {params.uri}")
     return types.EmptyResult()
 
 
 async def unsubscribe(_context: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+    """Take note."""
     trace(f"unsubscribed {params.uri}")
     return types.EmptyResult()
 
 
 async def set_level(_context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+    """Take note."""
     trace(f"level {params.level}")
     return types.EmptyResult()
+
+
+class Vendor(types.RequestParams):
+    """Parameters of a method that is not of the protocol."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+async def vendor(_context: Context, params: Vendor) -> dict[str, Any]:
+    """Its parameters."""
+    return {"method": "vendor/own", **(params.model_extra or {})}
 
 
 def build() -> Server[Any]:
@@ -267,6 +294,7 @@ def build() -> Server[Any]:
     )
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
+    server.add_request_handler("vendor/own", Vendor, vendor)
     return server
 
 

@@ -1,0 +1,104 @@
+"""An upstream in a process of its own: its bytes, its environment, its end."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from spillcache.mcp.proxy.config import make_upstream
+from tests.mcp.proxy.conftest import Behind
+from tests.mcp.proxy.fronts import answer_of, before, program, text_of, walked
+from tests.servers.waiting import until
+
+
+async def test_bytes_that_are_no_answer_fail_their_call_and_nothing_else(redis_url: str) -> None:
+    """345 KB on one line, another encoding, NUL, noise, an answer over the cap: each is lossless or a prompt error."""
+    async with before(program("bytes", max_message_bytes=1_000_000), redis_url) as client:
+        line = answer_of(await client.call_tool("line"))
+        whole = json.loads(await walked(client, line["spill_id"]))
+        cp949 = await client.call_tool("cp949")
+        nul = await client.call_tool("nul")
+        junk = await client.call_tool("junk")
+        flood = await client.call_tool("flood")
+        fine = await client.call_tool("fine")
+    assert [result["log"] for result in whole["results"]] == ["x" * 86_000] * 4
+    assert cp949.is_error
+    assert answer_of(cp949)["code"] == "upstream_unavailable"
+    assert "UTF-8" in answer_of(cp949)["message"]
+    assert text_of(nul) == "a\x00b"
+    assert text_of(junk) == "after the junk"
+    assert flood.is_error
+    assert answer_of(flood)["code"] == "payload_too_large"
+    assert text_of(fine) == "fine"
+
+
+async def test_a_call_that_its_server_does_not_survive_says_that_it_may_have_run(redis_url: str, child: Behind) -> None:
+    """It is not sent again; the next call finds a new process."""
+    async with before(child.upstream, redis_url) as client:
+        first = answer_of(await client.call_tool("where"))["pid"]
+        died = await client.call_tool("die")
+        second = answer_of(await client.call_tool("where"))["pid"]
+    assert died.is_error
+    assert answer_of(died)["code"] == "upstream_unavailable"
+    assert "may have run" in answer_of(died)["next_step"]
+    assert child.told("called die") == 1
+    assert second != first
+
+
+async def test_an_answer_cut_short_by_its_servers_death_is_no_answer(redis_url: str) -> None:
+    """What came of it is not shown."""
+    async with before(program("bytes"), redis_url) as client:
+        half = await client.call_tool("half")
+        fine = await client.call_tool("fine")
+    assert half.is_error
+    assert answer_of(half)["status"] == "FAILED"
+    assert "z" not in answer_of(half)["message"]
+    assert text_of(fine) == "fine"
+
+
+async def test_a_server_that_cannot_be_started_is_an_error_at_once(redis_url: str) -> None:
+    """For a call a result that says why and what to do, for a list an error: never an empty list."""
+    async with before(make_upstream(command="no-such-command"), redis_url) as client:
+        called = await client.call_tool("anything")
+        with pytest.raises(MCPError) as listed:
+            await client.list_tools()
+        with pytest.raises(MCPError):
+            await client.list_resources()
+    assert called.is_error
+    assert answer_of(called)["code"] == "upstream_unavailable"
+    assert "no command" in answer_of(called)["message"]
+    assert listed.value.error.data["next_step"]
+
+
+async def test_a_child_inherits_what_it_is_given_and_no_more(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables by name, variables by value, and those that every program needs; our own secrets stay ours."""
+    monkeypatch.setenv("PASSED_ON", "yes")
+    monkeypatch.setenv("SPILLCACHE_KEYRING", "secret")
+    upstream = program("everything", env={"GIVEN": "too"}, inherit_env=("PASSED_ON", "NOT_SET"))
+    async with before(upstream, redis_url) as client:
+        environment = answer_of(await client.call_tool("where"))["environment"]
+    assert environment["PASSED_ON"] == "yes"
+    assert environment["GIVEN"] == "too"
+    assert environment["PATH"] == os.environ["PATH"]
+    assert "SPILLCACHE_KEYRING" not in environment
+
+
+async def test_a_child_ends_with_its_client_and_takes_its_own_children_along(redis_url: str) -> None:
+    """Even one that holds the output open and would not end by itself."""
+    async with before(program("everything"), redis_url) as client:
+        child = answer_of(await client.call_tool("where"))["pid"]
+        grandchild = int(text_of(await client.call_tool("orphan")))
+    await anyio.to_thread.run_sync(until, lambda: not alive(child) and not alive(grandchild), "both are gone")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and waits to be noticed does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
