@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextvars
+import logging
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
+import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -13,44 +15,116 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+GRACE_S: Final = 3.0  # for answers that are under way when stdin ends: longer than a page may take
+
+_log = logging.getLogger("spillcache")
+
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Serve until stdin ends. Bytes that are not UTF-8 count as U+FFFD, and so spoil only what they are in.
+    """Serve until stdin ends, and then for up to `GRACE_S` until what was asked is answered.
 
     A line that is no message is answered with a JSON-RPC error without an id, as it has none that could be known; the
-    SDK alone says nothing, and whoever sent the line would wait for ever.
+    SDK alone says nothing, and whoever sent the line would wait for ever. Bytes that are not UTF-8 count as U+FFFD, and
+    so spoil only what they are in.
     """
-    async with stdio_server() as (received, sent):
-        await server.run(_Answered(received, sent), sent, server.create_initialization_options())
+    try:
+        async with stdio_server() as (lines_in, lines_out):
+            asked = _Asked()
+            received = _Received(lines_in, lines_out, asked)
+            await server.run(received, _Sent(lines_out, asked), server.create_initialization_options())
+    except* BrokenPipeError:
+        _log.info("client_gone", extra={"meaning": "nobody reads stdout any more"})
 
 
-class _Answered:
-    """A stream of messages only: what is none is answered here and now."""
+class _Asked:
+    """The requests that were received and are not yet answered."""
 
-    def __init__(self, received: ReadStream[SessionMessage | Exception], sent: WriteStream[SessionMessage]) -> None:
-        self._received, self._sent = received, sent
+    def __init__(self) -> None:
+        self._ids: set[types.RequestId] = set()
+        self._all_answered = anyio.Event()
+
+    def received(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCRequest):
+            if message.method != "subscriptions/listen":  # answered by its end, which is that of the connection
+                self._ids.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._settle((message.params or {}).get("requestId"))  # need not be answered
+
+    def sent(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._settle(message.id)
+
+    async def answered(self) -> None:
+        """Return when nothing more is to come, or will not come in time."""
+        with anyio.move_on_after(GRACE_S):
+            while self._ids:
+                self._all_answered = anyio.Event()
+                await self._all_answered.wait()
+
+    def _settle(self, request_id: types.RequestId | None) -> None:
+        if isinstance(request_id, int | str):
+            self._ids.discard(request_id)
+        if not self._ids:
+            self._all_answered.set()
+
+
+class _Received:
+    """What comes in, messages only: what is none is answered here and now."""
+
+    def __init__(
+        self, lines: ReadStream[SessionMessage | Exception], sent: WriteStream[SessionMessage], asked: _Asked
+    ) -> None:
+        self._lines, self._sent, self._asked = lines, sent, asked
 
     @property
     def last_context(self) -> contextvars.Context | None:
         """The context of whoever put in the last message, where the stream below knows it."""
-        found: contextvars.Context | None = getattr(self._received, "last_context", None)
+        found: contextvars.Context | None = getattr(self._lines, "last_context", None)
         return found
 
     async def receive(self) -> SessionMessage | Exception:
-        while isinstance(item := await self._received.receive(), Exception):
-            await self._sent.send(SessionMessage(_refusal(item)))
+        try:
+            while isinstance(item := await self._lines.receive(), Exception):
+                await self._sent.send(SessionMessage(_refusal(item)))
+        except anyio.EndOfStream:
+            await self._asked.answered()
+            raise
+        self._asked.received(item.message)
         return item
 
     async def aclose(self) -> None:
-        await self._received.aclose()
+        await self._lines.aclose()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        while isinstance(item := await anext(self._received), Exception):
-            await self._sent.send(SessionMessage(_refusal(item)))
-        return item
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Sent:
+    """What goes out."""
+
+    def __init__(self, lines: WriteStream[SessionMessage], asked: _Asked) -> None:
+        self._lines, self._asked = lines, asked
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._lines.send(item)
+        self._asked.sent(item.message)
+
+    async def aclose(self) -> None:
+        await self._lines.aclose()
 
     async def __aenter__(self) -> Self:
         return self

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from spillcache import Keyring
+from spillcache.ids import new_id
 from spillcache.sync import SpillCache
 from tests.mcp.serving import stdio_command
 
+ROOT = Path(__file__).parents[2]
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 0,
@@ -40,6 +42,10 @@ class Pipe:
         self._stdin.write(line + b"\n")
         self._stdin.flush()
 
+    def stop_reading(self) -> None:
+        """Close the server's stdout."""
+        self._stdout.close()
+
     def call(self, **arguments: Any) -> dict[str, Any]:
         """The result of a call of the tool."""
         params = {"name": "search_query_spill", "arguments": arguments}
@@ -53,10 +59,9 @@ class Pipe:
 @contextmanager
 def started(redis_url: str, ring: Path) -> Iterator[Pipe]:
     """A server after its handshake; it must end by itself, without a word on stderr, when stdin does."""
-    root = Path(__file__).parents[2]
     process = subprocess.Popen(
         stdio_command(redis_url, ring),
-        cwd=root,
+        cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -131,3 +136,29 @@ def test_a_page_is_one_line_within_the_budget(redis_url: str, ring: Path) -> Non
         result = pipe.call(spill_id=spill_id)
     assert payload.startswith(json.loads(result["content"][0]["text"])["chunk"].encode())
     assert 6_500 < len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) <= 7_500
+
+
+def test_what_was_asked_before_stdin_ended_is_answered(redis_url: str, ring: Path) -> None:
+    """As by a program that writes its questions and closes the pipe."""
+    call = {"name": "search_query_spill", "arguments": {"spill_id": new_id(bytes(15))}}
+    messages: list[dict[str, Any]] = [INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+    messages += [{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call} for number in range(1, 9)]
+    ran = subprocess.run(
+        stdio_command(redis_url, ring),
+        cwd=ROOT,
+        input="".join(f"{json.dumps(message)}\n" for message in messages).encode(),
+        capture_output=True,
+        timeout=30,
+        check=True,
+    )
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert sorted(answer["id"] for answer in answers) == list(range(9))
+    assert ran.stderr == b""
+
+
+def test_a_client_that_is_gone_ends_the_server_without_a_cry(redis_url: str, ring: Path) -> None:
+    """Nobody reads stdout: exit code 0 and nothing on stderr once stdin ends too."""
+    with started(redis_url, ring) as pipe:
+        shake_hands(pipe)
+        pipe.stop_reading()
+        pipe.tell(b"no message, which must be answered")
