@@ -19,7 +19,7 @@ _PATIENCE_S = 60.0
 Server = Mapping[str, Any]
 """How a client reaches a server: {"url", "headers"} over HTTP, {"command", "args", "env"} over stdio."""
 
-Step = tuple[str, Mapping[str, Any]]
+Step = tuple[str, Any]
 """What to do and with what: a method of the client library, or a step that drive.mjs adds."""
 
 CLIENTS: Final = (("sdk", "legacy"), ("client", "legacy"), ("client", "auto"), ("client", "modern"))
@@ -57,7 +57,7 @@ async def drive(server: Server, steps: Sequence[Step], *, client: tuple[str, str
     """
     library, era = client
     task = {"library": library, "era": era, "server": server, **more}
-    task["steps"] = [{"do": what, "with": dict(arguments)} for what, arguments in steps]
+    task["steps"] = [{"do": what, "with": arguments} for what, arguments in steps]
     ended = await run_node(_DRIVE, stdin=json.dumps(task))
     assert ended.code == 0, ended.errors
     told = json.loads(ended.output)
