@@ -151,6 +151,11 @@ class SpillCache:
         return self._watcher
 
     @property
+    def tool_name(self) -> str:
+        """The tool that its envelopes tell agents to call."""
+        return self._terms.tool_name
+
+    @property
     def max_payload_bytes(self) -> int:
         """The largest payload that is stored; a face may refuse one that announces more before it comes."""
         return self._terms.max_payload_bytes

@@ -26,6 +26,7 @@ from fastmcp.tools.base import InputRequiredToolResult, RawStructuredToolResult
 from pydantic import PrivateAttr
 
 from spillcache import SpillCache
+from spillcache.errors import ArgumentsInvalid
 from spillcache.tool.calls import answer_call
 from spillcache.tool.definition import TOOL_MARK, ToolOptions, tool_entry
 from spillcache.tool.results import SpillOptions, spill_result
@@ -46,11 +47,13 @@ def spill_results(
     """Spill large results of a server's tools into `cache`, and add the tool that reads them.
 
     `budgets` are bytes by tool name, over that of `options`. `include` and `exclude` name the tools, with `*` for any
-    characters. `reader` says how the reading tool is called, which must be the cache's `tool_name`, and how it answers.
-    The spills are `tenant`'s, by default the cache's own. Raises `ArgumentsInvalid` for a budget that cannot hold an
-    envelope.
+    characters. `reader` says how the reading tool answers; its name is the cache's `tool_name`, and no other tool of
+    the server may have it. The spills are `tenant`'s, by default the cache's own. Raises `ArgumentsInvalid` for another
+    name, and for a budget that cannot hold an envelope.
     """
-    reader = reader or ToolOptions()
+    reader = reader or ToolOptions(name=cache.tool_name)
+    if reader.name != cache.tool_name:
+        raise ArgumentsInvalid(f"envelopes tell agents to call {cache.tool_name}: the reader must have that name too")
     server.add_tool(SpillReader.of(cache, reader, tenant))
     server.add_middleware(
         SpillMiddleware(

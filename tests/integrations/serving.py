@@ -112,6 +112,7 @@ def serving(redis_url: str, build: Callable[[SpillCache], FastMCP[Any]], **cache
     thread.start()
     try:
         until(lambda: ready.is_set() or not thread.is_alive(), "the server listens")
+        assert ready.is_set(), "the server ended before it listened"
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
     finally:
         stop.set()

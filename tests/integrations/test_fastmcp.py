@@ -13,11 +13,19 @@ from fastmcp import Client as FastMCPClient
 from fastmcp import FastMCP
 from fastmcp.server.middleware import MiddlewareContext
 from fastmcp.tools import ToolResult
-from fastmcp.tools.base import InputRequiredToolResult
+from fastmcp.tools.base import InputRequiredToolResult, RawStructuredToolResult
 from mcp import Client
-from mcp_types import CallToolRequestParams, CallToolResult, ImageContent, InputRequiredResult, TextContent
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ImageContent,
+    Implementation,
+    InputRequiredResult,
+    TextContent,
+)
 
 from spillcache import SpillCache
+from spillcache.errors import ArgumentsInvalid
 from spillcache.integrations.fastmcp import SpillMiddleware, spill_results
 from spillcache.tool.definition import ToolOptions
 from spillcache.tool.results import MARK, SpillOptions
@@ -102,7 +110,12 @@ async def test_a_typed_result_that_does_not_fit_reaches_a_strict_client_and_can_
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "structured"),
-    [("wrapped", {"points": 2_000}, True), ("recursive", {"depth": 60}, True), ("free", {"rows": 3_000}, False)],
+    [
+        ("wrapped", {"points": 2_000}, True),
+        ("recursive", {"depth": 60}, True),
+        ("free", {"rows": 3_000}, False),
+        ("array", {"rows": 3_000}, False),
+    ],
 )
 async def test_every_declared_shape_takes_an_envelope(
     url: str, mode: str, tool: str, arguments: dict[str, int], structured: bool
@@ -244,6 +257,27 @@ async def test_spills_belong_to_the_tenant_that_was_named(redis_url: str) -> Non
         assert (await cache.stat(spill_id, tenant="acme")).tool == "plain"
 
 
+async def test_the_reader_has_the_name_that_envelopes_tell(redis_url: str) -> None:
+    """It is the cache's; another would send agents to a tool that is not there."""
+    with serving(redis_url, spilling, tool_name="read_more") as url:
+        async with connected(url, "auto") as client:
+            envelope = envelope_in(await call(client, "plain", size=50_000))
+            assert envelope["next"]["tool"] == "read_more"
+            assert await walk(client, envelope["spill_id"], "read_more") == b"line\n" * 10_000
+    async with cache_on(redis_url) as cache:
+        with pytest.raises(ArgumentsInvalid):
+            spilling(cache, reader=ToolOptions(name="read_more"))
+
+
+async def test_pages_are_as_large_as_the_client_takes(url: str) -> None:
+    """A host that is known to take more, by its name in the handshake or in the User-Agent, gets larger pages."""
+    host = Implementation(name="claude-code", version="2")
+    async with Client(url, mode="auto") as common, Client(url, mode="auto", client_info=host) as known:
+        spill_id = envelope_in(await call(common, "plain", size=50_000))["spill_id"]
+        small, large = [len(text_of(await call(client, READER, spill_id=spill_id))) for client in (common, known)]
+    assert small <= 7_500 < large
+
+
 @pytest.mark.parametrize(
     "passed",
     [
@@ -255,11 +289,26 @@ async def test_spills_belong_to_the_tenant_that_was_named(redis_url: str) -> Non
 )
 async def test_what_is_not_to_be_spilled_is_the_very_same_object(redis_url: str, passed: Any) -> None:
     """Nothing is copied or written anew."""
+    assert await through_middleware(redis_url, passed) is passed
+
+
+async def test_the_envelope_of_a_proxied_list_is_not_taken_for_one(redis_url: str) -> None:
+    """FastMCP wraps such results for older clients; an envelope is no list, and comes as an ordinary result."""
+    rows = ["row"] * 9_000
+    proxied = RawStructuredToolResult([TextContent(text=json.dumps(rows))], rows, meta={"trace": "abc"})
+    answer = await through_middleware(redis_url, proxied)
+    assert type(answer) is ToolResult
+    assert answer.structured_content is None
+    assert answer.meta == {"trace": "abc", MARK: {"version": 1}}
+
+
+async def through_middleware(redis_url: str, passed: Any) -> Any:
+    """What the middleware makes of what a tool returns."""
+
+    async def tool(context: object) -> Any:
+        return passed
+
+    context = MiddlewareContext(message=CallToolRequestParams(name="tool"), method="tools/call")
     async with cache_on(redis_url) as cache:
-        middleware = SpillMiddleware(cache, options=SpillOptions(), budgets={}, include=("*",), exclude=(), tenant=None)
-
-        async def tool(context: object) -> Any:
-            return passed
-
-        context = MiddlewareContext(message=CallToolRequestParams(name="tool"), method="tools/call")
-        assert await middleware.on_call_tool(context, tool) is passed
+        made = SpillMiddleware(cache, options=SpillOptions(), budgets={}, include=("*",), exclude=(), tenant=None)
+        return await made.on_call_tool(context, tool)
