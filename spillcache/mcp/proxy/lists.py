@@ -41,12 +41,12 @@ class ToolLists:
     async def tools(self, asked: Asked) -> dict[str, Any]:
         """All tools of all upstreams, with the paging tool.
 
-        Raises `UpstreamUnavailable` when there is only one upstream and it cannot be asked, `ArgumentsInvalid` where a
+        Raises `UpstreamUnavailable` when no upstream can be asked or was before, `ArgumentsInvalid` where a
         tool of an upstream has the paging tool's name, `MCPError`.
         """
         if asked.params.get("cursor"):
             raise protocol_error(ArgumentsInvalid("this list has one page", next_step="Ask without a cursor."))
-        missing: dict[str, Any] = {}
+        missing: dict[str, Exception] = {}
         found: dict[str, list[KnownTool]] = {}
 
         async def ask(namespace: str, catalogue: Catalogue) -> None:
@@ -59,8 +59,8 @@ class ToolLists:
         async with anyio.create_task_group() as tasks:
             for namespace, catalogue in asked.links.catalogues.items():
                 tasks.start_soon(ask, namespace, catalogue)
-        if "" in missing:
-            raise missing[""]
+        if not any(found.values()) and missing:
+            raise next(iter(missing.values()))
         entries = [
             self._shown(tool, namespace, asked) for namespace in asked.links.catalogues for tool in found[namespace]
         ]
@@ -124,6 +124,8 @@ async def paged(asked: Asked) -> dict[str, Any]:
         if page.get(field):
             break
         cursor = None
+    if len(missing) == len(namespaces):
+        raise next(iter(missing.values()))
     return _saying(page, missing)
 
 
