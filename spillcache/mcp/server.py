@@ -70,7 +70,8 @@ def names_of_client(context: Context, caller: Caller) -> Iterator[str]:
 
 def protocol_error(error: SpillError) -> MCPError:
     """An error where the protocol has no result that could carry it: code and next step travel as its data."""
-    code = types.INVALID_PARAMS if error.http_status < 500 else types.INTERNAL_ERROR
+    callers_fault = error.http_status < 500 and not error.retryable
+    code = types.INVALID_PARAMS if callers_fault else types.INTERNAL_ERROR
     return MCPError(code, error.message, error.as_dict())
 
 
