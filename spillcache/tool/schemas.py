@@ -8,7 +8,7 @@ own values; where it cannot, nothing is declared and spilled results carry no st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote
@@ -74,10 +74,13 @@ def declare(output_schema: Mapping[str, Any] | None, *, drop: bool = False) -> D
 
     The answer accepts every value that `output_schema` accepts, but for one that has all fields of an envelope by
     chance; and every envelope, which `output_schema` alone never accepts in it. Nothing is declared for a schema that
-    knows a property `completeness`, says nothing, is not about objects, or refers to what cannot be moved.
+    knows a property `completeness`, says nothing, is not about objects, or refers to what cannot be moved. One that was
+    widened already, by a server or proxy further in, stays as it is.
     """
     if drop or not isinstance(output_schema, Mapping):
         return UNDECLARED
+    if output_schema.get("type") == "object" and ENVELOPE_SCHEMA in _branches(output_schema):
+        return Declared(output_schema, answers_structured=True)
     try:
         return Declared(_widened(output_schema), answers_structured=True)
     except _NotRewritableError:
@@ -86,6 +89,11 @@ def declare(output_schema: Mapping[str, Any] | None, *, drop: bool = False) -> D
 
 class _NotRewritableError(Exception):
     """The schema cannot be widened without changing what it says."""
+
+
+def _branches(schema: Mapping[str, Any]) -> Sequence[Any]:
+    branches = schema.get("anyOf")
+    return branches if isinstance(branches, list) else ()
 
 
 def _widened(upstream: Mapping[str, Any]) -> dict[str, Any]:

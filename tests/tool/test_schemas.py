@@ -247,6 +247,12 @@ def test_nothing_is_declared_where_an_envelope_could_not_be_told_apart(schema: A
     assert declare(schema) == UNDECLARED
 
 
+def test_a_schema_is_widened_once() -> None:
+    """A second proxy finds it so and leaves it."""
+    declared = widened(DEFAULTED)
+    assert widened(declared) == declared
+
+
 def test_dropping_is_an_option() -> None:
     """Whatever is declared."""
     assert declare(DEFAULTED, drop=True) == UNDECLARED
