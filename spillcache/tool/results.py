@@ -70,7 +70,7 @@ async def spill_result(
     `isError`, `_meta` and other fields stay. The structuredContent of a spilled result is the envelope where `declared`
     says so, else absent: hosts that show it would not show the text. Does not raise because of the store.
     """
-    if result.get("resultType", "complete") != "complete" or _is_spilled(result):
+    if result.get("resultType", "complete") != "complete" or _is_spilled(result, options):
         return result
     large = _data_bytes(result)
     layout = await compute(large, _layout, result, options)
@@ -174,19 +174,33 @@ def _arranged(result: Mapping[str, Any], room: int, options: SpillOptions) -> La
     return arrange(parts_of(result), room=room, media_bytes=options.media_bytes, media_room=media_room)
 
 
-def _is_spilled(result: Mapping[str, Any]) -> bool:
-    """Whether an envelope is in it already: of a proxy or a server behind this one."""
+def _is_spilled(result: Mapping[str, Any], options: SpillOptions) -> bool:
+    """Whether an envelope stands for this result already, made by a proxy or server behind this one, or by the tool.
+
+    A mark is not believed of what is larger than anything we make. A tool's own envelope stands only for itself.
+    """
     if MARK in (result.get("_meta") or {}):
-        return wire_size(result) <= HARD_CAP_BYTES  # more is not what we make, whatever its maker claims
-    first = next((block.get("text") for block in result.get("content") or () if block.get("type") == "text"), None)
-    if not first or len(first) > HARD_CAP_BYTES or not first.startswith('{"completeness":'):
+        return wire_size(result) <= HARD_CAP_BYTES
+    first, *others = result.get("content") or [{}]
+    envelope = _envelope(first.get("text"))
+    if envelope is None:
         return False
+    rest = {**result, "content": others}
+    if rest.get(STRUCTURED) == envelope:
+        del rest[STRUCTURED]
+    return wire_size(rest) <= options.budget
+
+
+def _envelope(text: object) -> dict[str, Any] | None:
+    """The envelope that a text is; None if it is none."""
+    if not isinstance(text, str) or len(text) > HARD_CAP_BYTES or not text.startswith('{"completeness":'):
+        return None
     try:
-        envelope = orjson.loads(first)
+        found: dict[str, Any] = orjson.loads(text)
     except ValueError:
-        return False
-    handle = {"truncated": "spill_id", "failed": "code"}.get(envelope["completeness"], "")
-    return {handle, "hint", "size_bytes", "kind"} <= envelope.keys() and wire_size(result) <= HARD_CAP_BYTES
+        return None
+    handle = {"truncated": "spill_id", "failed": "code"}.get(str(found["completeness"]), "")
+    return found if {handle, "hint", "size_bytes", "kind"} <= found.keys() else None
 
 
 def _data_bytes(result: Mapping[str, Any]) -> int:

@@ -268,6 +268,34 @@ async def test_a_claim_to_be_spilled_already_lets_nothing_huge_through(cache: Sp
     assert counted(answer) <= 7_500
 
 
+async def test_a_tool_s_own_envelope_does_not_let_others_through(cache: SpillCache) -> None:
+    """What is large beside it is spilled; the tool's envelope stays, behind ours."""
+    own = text(orjson.dumps((await cache.put(BATCH)).as_dict()).decode())
+    both = result(own, structuredContent=json.loads(own["text"]))
+    assert await spill(cache, both, budget=4_096) is both
+    answer = await spill(cache, result(own, text("x" * 9_000)), budget=20_000)
+    assert answer["content"][0] == own
+    answer = await spill(cache, result(own, text("x" * 90_000)), budget=20_000)
+    assert await payload(cache, answer) == b"x" * 90_000
+    assert answer["content"][1] == own
+
+
+async def test_the_smallest_budget_holds_the_longest_envelope(redis_url: str) -> None:
+    """Two copies, a name of 128 characters, meta, annotations and a tool's structured content of its own."""
+    said = {"annotations": {"audience": ["user"] * 8}, "_meta": {'"' * 20: '"' * 60}}
+    sent = result(
+        text("x" * 90_000, **said), text("y" * 1_400), structuredContent={"ms": '"' * 400}, _meta={"trace": "z" * 900}
+    )
+    async with cache_on(redis_url, tool_name="n" * 128) as opened:
+        answer = await spill(opened, sent, TYPED, budget=4_096)
+        assert len(orjson.dumps(answer)) <= 4_096
+        assert restored(answer, await payload(opened, answer)) == {
+            "content[0]": sent["content"][0],
+            "content[1]": sent["content"][1],
+            "structuredContent": sent["structuredContent"],
+        }
+
+
 async def test_a_page_is_not_taken_for_an_envelope(cache: SpillCache) -> None:
     """Text that merely begins like one is spilled like any other."""
     for begun in ('{"completeness":"high","rows":[', '{"completeness":"truncated","rows":['):
