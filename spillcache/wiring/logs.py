@@ -33,7 +33,6 @@ def configure_logs(
 
     Calling it again replaces what an earlier call has set. The root logger and those of other libraries stay untouched.
     """
-    logging.raiseExceptions = False  # a reader of our standard error that went away is no reason to complain on it
     target = stream if stream is not None else sys.stderr
     handler = logging.StreamHandler(target)
     handler.set_name(LOGGER)
@@ -55,6 +54,7 @@ def confine_foreign_logs(handler: logging.Handler) -> None:
     root.handlers[:] = [confined]
     root.setLevel(logging.WARNING)
     logging.captureWarnings(True)
+    logging.raiseExceptions = False  # a record that cannot be written would be printed with all that it holds
 
 
 class _Confined(logging.Handler):

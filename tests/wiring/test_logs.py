@@ -6,11 +6,14 @@ import io
 import json
 import logging
 import secrets
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import structlog
 
-from spillcache.wiring.logs import LOGGER, configure_logs
+from spillcache.wiring.logs import LOGGER, configure_logs, confine_foreign_logs
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +23,20 @@ def logger() -> Iterator[logging.Logger]:
     before = (found.handlers[:], found.level, found.propagate)
     yield found
     found.handlers[:], found.level, found.propagate = before
+
+
+@pytest.fixture
+def root() -> Iterator[logging.Logger]:
+    """The root logger, afterwards as it was before."""
+    found = logging.getLogger()
+    before = (found.handlers[:], found.level)
+    complains = logging.raiseExceptions
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        yield found
+        logging.captureWarnings(False)
+    logging.raiseExceptions = complains
+    found.handlers[:], found.level = before
 
 
 def test_json_keeps_the_extra_fields(logger: logging.Logger) -> None:
@@ -73,3 +90,42 @@ def test_configuring_again_replaces(logger: logging.Logger) -> None:
     configure_logs("json", stream=second)
     logger.warning("once")
     assert (first.getvalue(), len(second.getvalue().splitlines())) == ("", 1)
+
+
+def test_what_is_bound_to_the_request_is_on_every_line(logger: logging.Logger) -> None:
+    """Request and trace ids come from the context, also on the library's own records."""
+    stream = io.StringIO()
+    configure_logs("json", stream=stream)
+    with structlog.contextvars.bound_contextvars(request_id="r", trace_id="t"):
+        logger.warning("spill_refused")
+    line = json.loads(stream.getvalue())
+    assert (line["request_id"], line["trace_id"]) == ("r", "t")
+
+
+def test_other_libraries_words_stay_out(root: logging.Logger, logger: logging.Logger) -> None:
+    """They may quote requests. Who said it, where, and the types and places of exceptions are kept."""
+    stream = io.StringIO()
+    confine_foreign_logs(configure_logs("json", stream=stream))
+    secret = secrets.token_hex(8)
+    try:
+        raise ExceptionGroup(secret, [ValueError(secret), OSError(secret)])
+    except ExceptionGroup:
+        logging.getLogger("uvicorn.error").exception("of %s", secret)
+    logging.getLogger("uvicorn.error").info("not even this")
+    warnings.warn(secret, stacklevel=1)
+    failed, warned = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (failed["event"], failed["logger"], failed["type"]) == ("foreign", "uvicorn.error", "ExceptionGroup")
+    assert [one["type"] for one in failed["inner"]] == ["ValueError", "OSError"]
+    assert failed["raised"][0].startswith("test_logs.py:")
+    assert warned["logger"] == "py.warnings"
+    assert secret not in stream.getvalue()
+
+
+def test_what_json_does_not_know_is_written_as_its_representation(logger: logging.Logger) -> None:
+    """A line is never lost over a value."""
+    stream = io.StringIO()
+    configure_logs("json", stream=stream)
+    logger.warning("odd", extra={"path": Path("a"), "table": {1: 2}})
+    line = json.loads(stream.getvalue())
+    assert line["table"] == {"1": 2}
+    assert "a" in line["path"]

@@ -1,0 +1,83 @@
+"""From settings to who may call: what is asked for, and what keeps a process from starting."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from spillcache.errors import ArgumentsInvalid
+from spillcache.service.app import authenticator_of
+from spillcache.service.auth import Anybody, Bearer
+from spillcache.service.listener import bound_socket
+from spillcache.service.metrics_port import metrics_port
+from spillcache.service.tooling import tool_options
+from spillcache.wiring.settings import PREFIX, Settings, read_settings
+
+BEYOND = "0.0.0.0"  # noqa: S104 - nothing listens here
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the settings of the machine that runs the tests."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
+
+
+@pytest.mark.parametrize("options", [{}, {"host": "::1"}, {"host": BEYOND, "allow_no_auth": True}])
+def test_without_credentials_only_this_machine_or_whoever_was_let_in_may_call(options: dict[str, Any]) -> None:
+    """They all are the one tenant of the settings."""
+    assert isinstance(authenticator_of(read_settings(**options)), Anybody)
+
+
+def test_credentials_are_asked_for_wherever_it_listens(tmp_path: Path) -> None:
+    """Tokens, web tokens or both."""
+    file = tmp_path / "tokens.json"
+    file.write_text('{"tokens": []}')
+    for options in ({"tokens_file": file}, {"jwks_url": "https://issuer.example/jwks"}):
+        for host in ("127.0.0.1", BEYOND):
+            assert isinstance(authenticator_of(read_settings(host=host, **options)), Bearer)
+
+
+@pytest.mark.parametrize(
+    "options", [{"host": BEYOND}, {"tokens_file": Path("absent.json")}, {"jwks_url": "file:///keys"}]
+)
+def test_what_would_let_the_wrong_ones_in_does_not_start(options: dict[str, Any]) -> None:
+    """A typed error, with the setting to correct."""
+    with pytest.raises(ArgumentsInvalid) as caught:
+        authenticator_of(read_settings(**options))
+    assert caught.value.next_step
+
+
+def test_budgets_by_client_extend_the_table() -> None:
+    """And the cap binds them."""
+    settings = read_settings(client_budgets={"My-Agent": 20_000, "greedy": 900_000}, budget_bytes=5_000)
+    limits = tool_options(settings).limits
+    assert limits.budget_for(["my-agent"]) == 20_000
+    assert limits.budget_for(["greedy"]) == settings.max_page_bytes
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    """For pages as for metrics."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ArgumentsInvalid, match=str(port)):
+            bound_socket("127.0.0.1", port)
+        with pytest.raises(ArgumentsInvalid, match="metrics"), metrics_port(CollectorRegistry(), "127.0.0.1", port):
+            raise AssertionError("it listens")
+
+
+def test_metrics_may_have_no_port() -> None:
+    """Where -1 is set."""
+    with metrics_port(CollectorRegistry(), "127.0.0.1", -1) as port:
+        assert port is None
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_it_listens_by_either_protocol(host: str) -> None:
+    """A name, and addresses of both families."""
+    with bound_socket(host, 0) as bound, socket.create_connection((host, bound.getsockname()[1]), timeout=10):
+        pass

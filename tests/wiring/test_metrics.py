@@ -1,0 +1,131 @@
+"""Metrics: what is counted, under which names, and that labels stay few."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from spillcache.errors import SpillCorrupt, SpillError, SpillLost, StoreBusy, Unauthorized
+from spillcache.ids import new_id
+from spillcache.watch import Refused, Served, Verb, Written
+from spillcache.wiring.metrics import MAX_TOOLS, Metrics
+
+ID = new_id(bytes(range(15)))
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    """A sample's value, None where there is none."""
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def served(start: int = 0, status: str = "PARTIAL", result_status: str | None = None, *, began: bool = False) -> Served:
+    """A page of tool "batch"."""
+    return Served(ID, "batch", 1, start, start + 10, 100, status, result_status, began)
+
+
+def fail(metrics: Metrics, verb: Verb, error: BaseException) -> None:
+    """Let an act end with an error."""
+    with suppress(type(error)), metrics.act(verb, ID):
+        raise error
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """Metrics that have counted nothing."""
+    return Metrics()
+
+
+def test_spills_are_counted_with_their_bytes(metrics: Metrics) -> None:
+    """In as payload, stored as frames, and how large they are."""
+    metrics.spill_written(Written(ID, "batch", "json", 20_000, 9_000))
+    metrics.spill_written(Written(ID, "batch", "json", 30_000, 11_000))
+    assert value(metrics, "spillcache_spills_total", tool="batch") == 2
+    assert value(metrics, "spillcache_spill_bytes_total") == 50_000
+    assert value(metrics, "spillcache_stored_bytes_total") == 20_000
+    assert value(metrics, "spillcache_spill_size_bytes_bucket", le="32768.0") == 2
+    assert value(metrics, "spillcache_spill_size_bytes_bucket", le="8192.0") == 0
+
+
+def test_walks_that_begin_and_complete_are_counted_apart(metrics: Metrics) -> None:
+    """Of a payload and of one result, by tool: the difference is who stopped early."""
+    pages = [served(began=True), served(10), served(90, "COMPLETE")]
+    for page in [*pages, served(began=True), served(40, began=True), served(50, result_status="COMPLETE")]:
+        metrics.page_served(page)
+    assert value(metrics, "spillcache_walks_begun_total", tool="batch", of="payload") == 2
+    assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="payload") == 1
+    assert value(metrics, "spillcache_walks_begun_total", tool="batch", of="result") == 1
+    assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="result") == 1
+    assert value(metrics, "spillcache_pages_total", status="PARTIAL") == 5
+    assert value(metrics, "spillcache_pages_total", status="COMPLETE") == 1
+
+
+def test_acts_are_timed_and_their_errors_counted(metrics: Metrics) -> None:
+    """By verb and code; a bug too; cancelling is none."""
+    with metrics.act("page", ID):
+        pass
+    for error in (StoreBusy("x"), StoreBusy("x"), ValueError("x"), asyncio.CancelledError()):
+        fail(metrics, "page", error)
+    assert value(metrics, "spillcache_page_seconds_count") == 5
+    assert value(metrics, "spillcache_errors_total", verb="page", code="store_busy") == 2
+    assert value(metrics, "spillcache_errors_total", verb="page", code="internal") == 1
+    fail(metrics, "stat", StoreBusy("x"))
+    assert value(metrics, "spillcache_page_seconds_count") == 5
+
+
+@pytest.mark.parametrize("error", [SpillLost("x"), SpillCorrupt("x")])
+def test_losses_are_counted(metrics: Metrics, error: SpillError) -> None:
+    """Whatever found them; a renewal that found a part gone is not counted as one."""
+    metrics.lease_renewed(True)
+    metrics.lease_renewed(False)
+    fail(metrics, "page", error)
+    assert value(metrics, "spillcache_losses_total", code=error.code) == 1
+    assert value(metrics, "spillcache_lease_renewals_total") == 1
+
+
+def test_what_is_refused_is_counted(metrics: Metrics) -> None:
+    """Results by code, and what a face refused before any act."""
+    metrics.spill_refused(Refused("batch", 100, "store_full"))
+    metrics.failed("edge", Unauthorized("x"))
+    assert value(metrics, "spillcache_spills_refused_total", code="store_full") == 1
+    assert value(metrics, "spillcache_errors_total", verb="edge", code="unauthorized") == 1
+
+
+def test_redis_is_timed_apart_from_the_wait_for_it(metrics: Metrics) -> None:
+    """In seconds."""
+    metrics.redis_used("read", 0.5, 0.25)
+    assert value(metrics, "spillcache_redis_seconds_sum", operation="read") == 0.25
+    assert value(metrics, "spillcache_redis_wait_seconds_sum") == 0.5
+
+
+def test_labels_stay_few_whatever_tools_are_called(metrics: Metrics) -> None:
+    """The first names count by themselves, later ones together; controls and long names are shown names."""
+    for number in range(MAX_TOOLS + 10):
+        metrics.spill_written(Written(ID, f"tool {number}", "json", 1, 1))
+    assert value(metrics, "spillcache_spills_total", tool="other") == 10
+    hostile = Metrics()
+    hostile.spill_written(Written(ID, 'a"\n\x1b' + "b" * 500, "json", 1, 1))
+    (sample,) = [
+        sample
+        for family in text_string_to_metric_families(generate_latest(hostile.registry).decode())
+        for sample in family.samples
+        if sample.name == "spillcache_spills_total"
+    ]
+    assert len(sample.labels["tool"]) <= 80
+    assert "\x1b" not in sample.labels["tool"]
+
+
+def test_what_is_exposed_parses_names_its_build_and_holds_no_id(metrics: Metrics) -> None:
+    """Each name begins with ours; two processes' registries are apart."""
+    metrics.spill_written(Written(ID, "batch", "json", 1, 1))
+    metrics.page_served(served(began=True))
+    page = generate_latest(metrics.registry).decode()
+    families = list(text_string_to_metric_families(page))
+    assert all(family.name.startswith("spillcache_") for family in families)
+    (info,) = [family for family in families if family.name == "spillcache_build_info"]
+    assert set(info.samples[0].labels) == {"version", "python"}
+    assert ID not in page
+    assert value(Metrics(), "spillcache_spills_total", tool="batch") is None
