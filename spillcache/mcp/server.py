@@ -42,8 +42,8 @@ def build_server(cache: SpillCache, options: ToolOptions, *, caller: Caller | No
     server: Server[Any] = Server(
         SERVER_NAME,
         version=version("spillcache"),
-        # The transport looks a schema up before every call: it need not list the tools for that.
-        get_tool_input_schema=face.input_schemas.get,
+        # For arguments that travel as headers too, which none does; else every call would list the tools for it.
+        get_tool_input_schema=lambda _name: None,
         on_list_tools=face.list_tools,
         on_list_resources=face.list_resources,
         on_list_resource_templates=face.list_templates,
@@ -80,9 +80,7 @@ class _Face:
 
     def __init__(self, cache: SpillCache, options: ToolOptions, caller: Caller | None) -> None:
         self._cache, self._options, self._caller = cache, options, caller
-        entry = tool_entry(options)
-        self.input_schemas = {options.name: entry["inputSchema"]}
-        self._tools = types.ListToolsResult(tools=[types.Tool.model_validate(entry)])
+        self._tools = types.ListToolsResult(tools=[types.Tool.model_validate(tool_entry(options))])
 
     async def list_tools(self, _context: Context, _params: object) -> types.ListToolsResult:
         return self._tools
