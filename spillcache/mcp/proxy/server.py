@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any, Final
 
 from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
 
 from spillcache import SpillCache
 from spillcache.caller import Caller
+from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.greeting import opened
 from spillcache.mcp.proxy.link import Patience
@@ -19,6 +22,8 @@ from spillcache.mcp.proxy.lists import ToolLists
 from spillcache.mcp.proxy.relay import Relay
 from spillcache.mcp.proxy.session import Greeting
 from spillcache.tool.definition import ToolOptions
+
+_log = logging.getLogger("spillcache")
 
 SERVER_NAME: Final = "spillcache-proxy"
 
@@ -68,10 +73,18 @@ async def check_upstreams(
     """
     asked = {name: upstream for name, upstream in upstreams.items() if not upstream.forward_authorization}
     links = Links(asked, environment=environment, patience=Patience(call_s=10.0))
+    refused: ArgumentsInvalid | None = None
     async with links.running():
         found = links.of("", Greeting(_identity(), {}))
         sessions = await opened(found)
-        await ToolLists(options).checked(found)
+        try:
+            await ToolLists(options).checked(found)
+        except ArgumentsInvalid as error:  # raised below: a task group would wrap it
+            refused = error
+        except (SpillError, MCPError) as error:  # it has no list; callers will be told the same
+            _log.warning("upstream_failed", extra={"why": type(error).__name__})
+    if refused is not None:
+        raise refused
     return {name: session is not None for name, session in sessions.items()}
 
 

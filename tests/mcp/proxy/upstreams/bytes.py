@@ -27,7 +27,9 @@ def answer(request_id: Any, text: str) -> bytes:
 
 def call(tool: str, request_id: Any) -> None:
     """Misbehave."""
-    if tool == "fine":
+    if tool == "pid":
+        send(answer(request_id, str(os.getpid())))
+    elif tool == "fine":
         send(answer(request_id, "fine"))
     elif tool == "line":  # one line of 345 KB
         send(answer(request_id, json.dumps({"results": [{"name": n, "log": "x" * 86_000} for n in "abcd"]})))
@@ -48,7 +50,7 @@ def call(tool: str, request_id: Any) -> None:
         os._exit(1)
 
 
-TOOLS = ("fine", "line", "cp949", "nul", "junk", "flood", "half")
+TOOLS = ("pid", "fine", "line", "cp949", "nul", "junk", "flood", "half")
 
 
 def main() -> None:
