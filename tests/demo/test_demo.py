@@ -25,15 +25,15 @@ def program(tmp_path: Path) -> Program:
 
 @requires("server binary")
 def test_the_walk_is_right_where_preview_and_search_are_not(program: Program, tmp_path: Path) -> None:
-    """Three readers, one killed: COMPLETE, equal digests, and every series as it is in the payload."""
+    """Three replicas, one killed: COMPLETE, equal digests, and every series as it is in the payload."""
     ran = program("demo", "--json")
     answer = ran.answer
     assert ran.code == 0
     assert (answer["status"], answer["sha256"]) == ("COMPLETE", hashlib.sha256(sample.payload()).hexdigest())
     assert all(answer["checks"].values())
-    assert [reader["killed"] for reader in answer["readers"]].count(True) == 1
-    assert sum(reader["pages"] for reader in answer["readers"]) == answer["pages"]
-    assert len({reader["pid"] for reader in answer["readers"]}) == 3
+    assert [replica["killed"] for replica in answer["replicas"]].count(True) == 1
+    assert sum(replica["pages"] for replica in answer["replicas"]) == answer["pages"]
+    assert len({replica["pid"] for replica in answer["replicas"]}) == 3
     truth = [
         (one["values"][-1][1], len(one["values"]))
         for result in json.loads(sample.payload())["results"]
