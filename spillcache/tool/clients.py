@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from spillcache import defaults
+from spillcache.errors import ArgumentsInvalid
 
 _EIGHT_KB: Final = 7_500  # VS Code and Copilot move what is above 8 KB into a file; Cursor does so at its discretion
 _TEN_KIB: Final = 10_000  # Codex cuts at about 10 KiB, or 10,000 tokens
@@ -58,7 +59,9 @@ class ClientLimits:
         return min(next((budget for budget in known if budget is not None), default), self.cap)
 
     def extended(self, budgets: Mapping[str, int], *, cap: int | None = None) -> ClientLimits:
-        """These limits with others over them."""
+        """These limits with others over them. Raises `ArgumentsInvalid` for a budget that no answer can have."""
+        if min(budgets.values(), default=1) < 1:
+            raise ArgumentsInvalid("a client's budget must be a positive number of bytes")
         lower = {name.strip().lower(): budget for name, budget in budgets.items()}
         return replace(self, budgets=MappingProxyType({**self.budgets, **lower}), cap=self.cap if cap is None else cap)
 

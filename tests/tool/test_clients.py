@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spillcache.errors import ArgumentsInvalid
 from spillcache.tool.clients import KNOWN_LIMITS
 
 
@@ -52,3 +53,9 @@ def test_nobody_gets_more_than_the_cap() -> None:
     assert limits.budget_for(["my-agent"]) == limits.budget_for(["claude-code"]) == 15_000
     assert limits.budget_for(["somebody"], 10**9) == 15_000
     assert KNOWN_LIMITS.budget_for([], 10**9) == 512 << 10
+
+
+def test_a_budget_that_no_answer_can_have_is_refused() -> None:
+    """At start, where an operator reads it."""
+    with pytest.raises(ArgumentsInvalid):
+        KNOWN_LIMITS.extended({"my-agent": 0})
