@@ -21,6 +21,10 @@ STRUCTURED: Final = "structuredContent"
 #: No answer may be larger, whatever passes whole in it: Python clients refuse an SSE event of 1 MiB.
 HARD_CAP_BYTES: Final = 768 << 10
 
+# What servers call the one field of an object around a value that is none: their frameworks, and the reference server
+# for files, which also repeats all its blocks so.
+_WRAPS: Final = ({"result"}, {"content"})
+
 Sort = Literal["text", "media", "structured", "other"]
 
 
@@ -63,8 +67,7 @@ def parts_of(result: Mapping[str, Any]) -> list[Part]:
     """The parts of a result. Its structuredContent is one only if it says what the texts do not."""
     parts = [_part(f"content[{number}]", block) for number, block in enumerate(result.get("content") or ())]
     structured = result.get(STRUCTURED)
-    texts = [part.value["text"] for part in parts if part.sort == "text" and part.value["type"] == "text"]
-    if structured is not None and not _said_already(structured, texts):
+    if structured is not None and not _said_already(structured, parts):
         parts.append(Part(STRUCTURED, "structured", structured, wire_size(structured)))
     return parts
 
@@ -113,14 +116,19 @@ def _sort(block: Mapping[str, Any]) -> Sort:
     return "other"
 
 
-def _said_already(structured: Any, texts: Sequence[str]) -> bool:
-    """Whether the texts carry the same data: as one JSON document, or one text for each member of a list.
+def _said_already(structured: Any, parts: Sequence[Part]) -> bool:
+    """Whether the blocks carry the same data: as one JSON document, one text for each member of a list, or themselves.
 
     Servers wrap what is not an object as `{"result": …}`, and their texts then hold what is in the wrap.
     """
-    wrapped = isinstance(structured, Mapping) and structured.keys() == {"result"}
-    inner = structured["result"] if wrapped else structured
+    texts = [part.value["text"] for part in parts if part.sort == "text" and part.value["type"] == "text"]
+    wrapped = isinstance(structured, Mapping) and structured.keys() in _WRAPS
+    inner = next(iter(structured.values())) if wrapped else structured
     whole = [structured, inner] if wrapped else [structured]
     if any(says(text, value) for value in whole for text in texts):
         return True
-    return isinstance(inner, list) and len(inner) == len(texts) > 0 and all(map(says, texts, inner))
+    if not isinstance(inner, list) or not inner:
+        return False
+    if len(inner) == len(texts) and all(map(says, texts, inner)):
+        return True
+    return len(inner) == len(parts) and to_json(inner) == to_json([part.value for part in parts])

@@ -170,8 +170,10 @@ def _uncounted(meta: object, options: SpillOptions) -> int:
 
 
 def _arranged(result: Mapping[str, Any], room: int, options: SpillOptions) -> Layout:
-    media_room = HARD_CAP_BYTES - options.budget
-    return arrange(parts_of(result), room=room, media_bytes=options.media_bytes, media_room=media_room)
+    parts, media_room = parts_of(result), HARD_CAP_BYTES - options.budget
+    if result.get(STRUCTURED) is not None and parts[-1:] and parts[-1].sort != "structured":
+        media_room //= 2  # it repeats the blocks, and stays if they do
+    return arrange(parts, room=room, media_bytes=options.media_bytes, media_room=media_room)
 
 
 def _is_spilled(result: Mapping[str, Any], options: SpillOptions) -> bool:

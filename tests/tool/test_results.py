@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from spillcache import SpillCache
 from spillcache.errors import ArgumentsInvalid
+from spillcache.tool.parts import HARD_CAP_BYTES
 from spillcache.tool.results import MARK, SpillOptions
 from spillcache.tool.schemas import UNDECLARED, declare
 from tests.servers.caches import cache_on, keys, noise
@@ -135,6 +136,22 @@ async def test_what_servers_wrap_is_recognised(cache: SpillCache, texts: list[st
     answer = await spill(cache, result(*map(text, texts), structuredContent={"result": inner}))
     assert b"structuredContent" not in await payload(cache, answer)
     assert "structured_content" not in envelope_in(answer)
+
+
+async def test_what_the_reference_server_for_files_wraps_is_recognised(cache: SpillCache) -> None:
+    """`{"content": …}` around its text is no second copy either."""
+    answer = await spill(cache, result(text("word " * 4_000), structuredContent={"content": "word " * 4_000}))
+    assert await payload(cache, answer) == b"word " * 4_000
+
+
+@pytest.mark.parametrize(("size", "passes"), [(300_000, True), (500_000, False)])
+async def test_a_picture_that_is_sent_twice_is_one_picture(cache: SpillCache, size: int, passes: bool) -> None:
+    """Blocks repeated in structuredContent say nothing more; they pass whole while both copies are within the cap."""
+    picture = {"type": "image", "data": "A" * size, "mimeType": "image/png"}
+    sent = result(picture, structuredContent={"content": [picture]})
+    answer = await spill(cache, sent, TYPED)
+    assert (answer == sent) is passes
+    assert len(orjson.dumps(answer)) <= HARD_CAP_BYTES
 
 
 async def test_values_that_python_takes_for_equal_are_told_apart(cache: SpillCache) -> None:
