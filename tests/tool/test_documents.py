@@ -54,6 +54,16 @@ def test_a_large_text_says_the_same_however_it_is_spaced(spelling: dict[str, Any
         assert not says(text.replace(old, new, 1), value)
 
 
+def test_a_large_text_as_go_writes_it_says_the_same() -> None:
+    """Go's encoder escapes in strings what HTML gives a meaning, and two line separators."""
+    value = {"links": [f"https://host/?a=1&b=<{n}>\u2028" for n in range(10_000)]}
+    text = json.dumps(value, ensure_ascii=False)
+    for letter in "&<>\u2028":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    assert says(text, value)
+    assert not says(text.replace("u0026", "u0027", 1), value)
+
+
 @pytest.mark.parametrize(
     ("text", "value", "same"),
     [
