@@ -28,7 +28,9 @@ class Service:
         self.lines: list[str] = []
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
-        until(lambda: bool(self.events("listening")) or process.poll() is not None, "it listens or ends")
+        until(
+            lambda: bool(self.events("listening")) or process.poll() is not None, "it listens or ends", deadline_s=END_S
+        )
         assert process.poll() is None, self.lines
         (said,) = self.events("listening")
         self.url = said["v1"].removesuffix("/v1")

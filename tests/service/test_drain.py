@@ -51,7 +51,7 @@ class Caller:
 
 def test_under_load_nobody_goes_without_an_answer(serve: Serve, redis_url: str) -> None:
     """After SIGTERM requests are answered, each with the wish to close, until callers have seen that it is leaving."""
-    service = serve(redis_url, DRAIN_S="2")
+    service = serve(redis_url, DRAIN_S="60")
     leaving = threading.Event()
     callers = [Caller(service, _stored(redis_url), leaving) for _ in range(CALLERS)]
     until(lambda: all(len(caller.statuses) > 20 for caller in callers), "all are being served")
@@ -63,6 +63,7 @@ def test_under_load_nobody_goes_without_an_answer(serve: Serve, redis_url: str) 
         caller.thread.join(30)
     assert [caller.errors for caller in callers] == [[]] * CALLERS
     assert {status for caller in callers for status in caller.statuses} == {200}
+    service.signal()  # nobody is left to drain for
     assert service.wait() == 0
     assert [event["event"] for name in ("draining", "stopped") for event in service.events(name)] == [
         "draining",
