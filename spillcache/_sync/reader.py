@@ -122,7 +122,7 @@ class Reader:
             position=position,
             budget=budget,
             wire=terms.wire,
-            page_budget=terms.budget_bytes,
+            page_budget=terms.budget_bytes if budget is None else budget,
             sign=lambda at: self._sign(walk.at(at), spill_id, tenant),
         )
 

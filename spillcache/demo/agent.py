@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import orjson
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
 from spillcache.demo.fleet import Fleet
@@ -53,23 +54,25 @@ class Reader:
         """Every page from the first to the last. Once `kill_at` bytes have come, the replica that is next dies."""
         following = orjson.loads(envelope)["next"]
         arguments, pages, delivered, killed = dict(following["arguments"]), list[str](), 0, None
-        while True:
-            if killed is None and delivered >= kill_at:
-                killed = self._kill(delivered)
-            pages.append(await self._ask(following["tool"], arguments))
-            page = orjson.loads(pages[-1])
-            delivered += len(page.get("chunk", "").encode())
-            if "next_cursor" not in page:
-                return Session(envelope, pages, killed)
-            arguments["cursor"] = page["next_cursor"]
+        async with httpx2.AsyncClient() as http:
+            while True:
+                if killed is None and delivered >= kill_at:
+                    killed = self._kill(delivered)
+                pages.append(await self._ask(http, following["tool"], arguments))
+                page = orjson.loads(pages[-1])
+                delivered += len(page.get("chunk", "").encode())
+                if "next_cursor" not in page:
+                    return Session(envelope, pages, killed)
+                arguments["cursor"] = page["next_cursor"]
 
-    async def _ask(self, tool: str, arguments: dict[str, Any]) -> str:
+    async def _ask(self, http: httpx2.AsyncClient, tool: str, arguments: dict[str, Any]) -> str:
         """The answer of whoever is next; of the one after, when that one is gone."""
         answer = ""
         for _ in self._fleet.replicas:
             replica = self._fleet.take_turn()
             try:
-                async with Client(replica.url) as client:
+                # A client anew for each call: no session that a replica could remember.
+                async with Client(streamable_http_client(replica.url, http_client=http)) as client:
                     answer = _text(await client.call_tool(tool, arguments))
                     replica.pages += 1
             except* httpx2.TransportError:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import secrets
 import tempfile
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from spillcache.errors import ReceiptRejected, ServerUnsupported
 from spillcache.keyring import MIN_KEY_BYTES, Keyring, format_ring
 from spillcache.sync import SpillCache, verify_receipt
 from spillcache.wiring.opening import private_server, write_private
+from spillcache.wiring.settings import environment_without_settings
 
 BUDGET_BYTES = 7_500
 REPLICAS = ("replica-1", "replica-2", "replica-3")
@@ -107,8 +107,7 @@ def replay(tell: Tell) -> Replay:
 
 def _environment(url: str, keyring_file: Path) -> dict[str, str]:
     """What a replica needs to know; no setting of whoever runs the demo reaches it."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("SPILLCACHE_")}
-    return ours | {
+    return environment_without_settings() | {
         "SPILLCACHE_REDIS_URL": url,
         "SPILLCACHE_KEYRING_FILE": str(keyring_file),
         "SPILLCACHE_LOG_FORMAT": "json",

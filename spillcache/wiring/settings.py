@@ -7,6 +7,7 @@ An empty variable counts as one that is not set. What a face was told on its own
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -155,6 +156,11 @@ def read_settings(**overrides: Any) -> Settings:
     raise ArgumentsInvalid(
         f"settings are not valid: {'; '.join(complaints)}", next_step="Correct the settings and run it again."
     )
+
+
+def environment_without_settings() -> dict[str, str]:
+    """This process's environment without any setting of ours: for a child that is given its own."""
+    return {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
 
 
 def _complaint(place: tuple[int | str, ...], message: str) -> str:
