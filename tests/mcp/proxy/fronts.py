@@ -132,22 +132,14 @@ def http_proxy(redis_url: str, ring: Path, *arguments: str, **more: str) -> Iter
     """The command with `--http`; gives its URL."""
     listening = command("--http", "--port", "0", "--metrics-port", "-1", *arguments)
     env = {**os.environ, **settings(redis_url, ring, SPILLCACHE_DRAIN_S="0", **more)}
-    with subprocess.Popen(listening, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as process:
+    said = ring.with_name("said")  # not a pipe: nobody reads on, and a full one would stop the proxy
+    with said.open("w") as errors, subprocess.Popen(listening, cwd=ROOT, env=env, stderr=errors) as process:
         try:
-            yield _listening(process)
+            until(lambda: '"listening"' in said.read_text() or process.poll() is not None, "it listens")
+            line = next(line for line in said.read_text().splitlines() if '"listening"' in line)
+            yield json.loads(line)["mcp"]
         finally:
             process.terminate()
-            process.communicate()
-
-
-def _listening(process: subprocess.Popen[str]) -> str:
-    said = []
-    for line in process.stderr or ():
-        said.append(line)
-        if '"listening"' in line:
-            url: str = json.loads(line)["mcp"]
-            return url
-    raise AssertionError("".join(said))
 
 
 @asynccontextmanager
