@@ -83,16 +83,18 @@ _schemas = st.recursive(
     ),
     max_leaves=6,
 )
+# Never about the value itself, but about what is in it: a schema that asks itself would go round in a circle.
+_inner = st.fixed_dictionaries({"properties": st.fixed_dictionaries({"data": _schemas})})
 _roots = st.builds(
     lambda root, definitions, extra: (
-        {**root, **extra, "$defs": definitions} | {"properties": {"name": {"type": "string"}} | root["properties"]}
+        {**root, **extra, "$defs": definitions} | {"properties": root["properties"] | {"name": {"type": "string"}}}
     ),
     _objects(_schemas),
     st.fixed_dictionaries(dict.fromkeys(("a/b", "second", "é"), _objects(st.one_of(_plain, _constants)))),
     st.one_of(
         st.just({}),
-        st.fixed_dictionaries({"not": _schemas}),
-        st.fixed_dictionaries({"allOf": st.lists(_schemas, min_size=1, max_size=2)}),
+        st.fixed_dictionaries({"not": _inner}),
+        st.fixed_dictionaries({"allOf": st.lists(_inner, min_size=1, max_size=2)}),
     ),
 )
 _values = st.one_of(
@@ -100,25 +102,15 @@ _values = st.one_of(
 )
 
 
-def _answer(schema: dict[str, Any], value: Any) -> bool | None:
-    """Whether a schema accepts a value; None where the schema goes round in a circle."""
-    try:
-        return bool(validator(schema).is_valid(value))
-    except RecursionError:
-        return None
-
-
 @given(_roots, _values)
 def test_the_tool_s_own_values_are_accepted_as_before_and_envelopes_besides(
     schema: dict[str, Any], value: dict[str, Any]
 ) -> None:
     """For every schema and value: accepted if it was accepted, or is an envelope; else refused."""
-    own = _answer(schema, value)
-    if own is None:
-        return
+    own = validator(schema).is_valid(value)
     is_envelope = validator(ENVELOPE_SCHEMA).is_valid(value)
     like_one = {*ENVELOPE_SCHEMA["required"]} <= value.keys()
-    assert _answer(widened(schema), value) is (is_envelope or (own and not like_one))
+    assert validator(widened(schema)).is_valid(value) is (is_envelope or (own and not like_one))
 
 
 @given(_roots)
