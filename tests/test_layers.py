@@ -53,6 +53,10 @@ OPTIONAL_EXTRAS = {
     "uvicorn",
     "cryptography",
     "prometheus_client",
+    "jwt",
+    "uvloop",
+    "httptools",
+    "opentelemetry",
 }
 FACE_LIBRARIES = {"click", "rich"}
 
