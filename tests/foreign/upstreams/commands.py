@@ -12,6 +12,8 @@ from tests.foreign.serving import COMMAND
 
 Command = tuple[str, ...]
 
+_ROOT = Path(__file__).parents[3]
+
 
 def everything(*arguments: str) -> Command:
     """The reference server with a bit of everything; over stdio without `arguments`."""
@@ -40,7 +42,7 @@ def grafana() -> Command:
 
 def diagnostic() -> Command:
     """The server of this suite's own, with what the conformance suite calls by name."""
-    return (sys.executable, str(Path(__file__).with_name("diagnostic.py")))
+    return ("/usr/bin/env", f"PYTHONPATH={_ROOT}", sys.executable, str(Path(__file__).with_name("diagnostic.py")))
 
 
 def direct(command: Command, environment: Mapping[str, str] | None = None) -> dict[str, Any]:

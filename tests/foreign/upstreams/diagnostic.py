@@ -15,6 +15,8 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
+from tests.foreign.upstreams.rounds import PROMPT, ROUNDS, next_round
+
 Context = ServerRequestContext[Any, Any]
 Wire = dict[str, Any]
 
@@ -52,6 +54,7 @@ FIXED: dict[str, list[Wire]] = {
         _embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
     ],
     "json_schema_2020_12_tool": [_text("called")],
+    "test_header": [_text("called")],
 }
 
 _DEFAULTS: Wire = {
@@ -73,6 +76,7 @@ _USER: Wire = {"username": {"type": "string"}, "email": {"type": "string"}}
 INPUT_SCHEMAS: dict[str, Wire] = {
     "test_sampling": {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]},
     "test_elicitation": {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]},
+    "test_header": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}},
     "json_schema_2020_12_tool": {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -109,6 +113,7 @@ PROMPTS: dict[str, tuple[str, ...]] = {
     "test_prompt_with_arguments": ("arg1", "arg2"),
     "test_prompt_with_embedded_resource": ("resourceUri",),
     "test_prompt_with_image": (),
+    PROMPT: (),
 }
 
 
@@ -124,6 +129,14 @@ async def _progress(context: Context, _arguments: Wire) -> Wire:
         await context.session.report_progress(done, 100)
         await asyncio.sleep(0.05)
     return {"content": [_text("Done.")]}
+
+
+async def _needing(context: Context, _arguments: Wire) -> Wire:
+    able = context.session.client_capabilities
+    if able is None or able.sampling is None:
+        needed: Wire = {"requiredCapabilities": {"sampling": {}}}
+        raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "This needs a client that samples", needed)
+    return {"content": [_text("This client samples.")]}
 
 
 async def _failing(_context: Context, _arguments: Wire) -> Wire:
@@ -150,6 +163,8 @@ def _eliciting(properties: Wire, words: str) -> Callable[[Context, Wire], Awaita
 
 ACTING: dict[str, Callable[[Context, Wire], Awaitable[Wire]]] = {
     "test_tool_with_logging": _logging,
+    "test_logging_tool": _logging,
+    "test_missing_capability": _needing,
     "test_tool_with_progress": _progress,
     "test_error_handling": _failing,
     "test_sampling": _sampling,
@@ -164,7 +179,7 @@ async def list_tools(_context: Context, _params: object) -> Wire:
     return {
         "tools": [
             {"name": name, "description": name, "inputSchema": INPUT_SCHEMAS.get(name, {"type": "object"})}
-            for name in (*FIXED, *ACTING)
+            for name in (*FIXED, *ACTING, *(name for name in ROUNDS if name != PROMPT))
         ]
     }
 
@@ -173,6 +188,11 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> Wi
     """A fixed result, or one that comes after something else."""
     if params.name in FIXED:
         return {"content": FIXED[params.name]}
+    if params.name in ROUNDS:
+        asked = next_round(context, params)
+        return {"content": [_text(asked)]} if isinstance(asked, str) else asked
+    if params.name not in ACTING:
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
     return await ACTING[params.name](context, params.arguments or {})
 
 
@@ -207,8 +227,11 @@ async def list_prompts(_context: Context, _params: object) -> Wire:
     }
 
 
-async def get_prompt(_context: Context, params: types.GetPromptRequestParams) -> Wire:
+async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> Wire:
     """A prompt's messages."""
+    if params.name == PROMPT:
+        asked = next_round(context, params)
+        return {"messages": [{"role": "user", "content": _text(asked)}]} if isinstance(asked, str) else asked
     given = params.arguments or {}
     contents = {
         "test_simple_prompt": [_text("This is a simple prompt for testing.")],
