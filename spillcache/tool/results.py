@@ -159,8 +159,7 @@ def _layout(result: Mapping[str, Any], options: SpillOptions) -> Layout:
         return Layout((), ())
     layout = _arranged(result, options.budget // 2, options)
     beside = sum(part.size for part in layout.kept if part.sort == "media") + _uncounted(result.get("_meta"), options)
-    fits = whole - beside <= options.budget and whole <= HARD_CAP_BYTES
-    return Layout((), ()) if fits else layout
+    return Layout((), ()) if whole - beside <= options.budget else layout
 
 
 def _uncounted(meta: object, options: SpillOptions) -> int:

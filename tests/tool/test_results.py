@@ -118,6 +118,18 @@ async def test_the_same_data_twice_is_spilled_once(cache: SpillCache, spelling: 
     assert "parts" not in envelope_in(answer)
 
 
+async def test_two_copies_that_only_together_do_not_fit_are_spilled_once(cache: SpillCache) -> None:
+    """Hosts count both, and half of them would not be the whole."""
+    value = {"rows": ["x" * 30] * 120}
+    sent = result(text(json.dumps(value)), structuredContent=value)
+    assert len(json.dumps(value)) < 4_200
+    answer = await spill(cache, sent, TYPED)
+    assert await payload(cache, answer) == json.dumps(value).encode()
+    small = {"rows": ["x" * 30] * 94}
+    answer = await spill(cache, result(text(json.dumps(small)), structuredContent=small, _meta={"a": "b" * 1_000}))
+    assert await payload(cache, answer) == json.dumps(small).encode()
+
+
 @pytest.mark.parametrize(
     ("texts", "inner"),
     [
@@ -240,9 +252,10 @@ async def test_a_resource_with_only_a_blob_survives(cache: SpillCache) -> None:
     assert await payload(cache, answer) == noise(9_000)
 
 
-async def test_base64_that_is_not_canonical_is_stored_as_it_came(cache: SpillCache) -> None:
+@pytest.mark.parametrize("data", ["QUJD\n" * 3_000, "QUJD" * 3_000 + "QUJ=", "QUJD" * 3_000 + "QU"])
+async def test_base64_that_is_not_canonical_is_stored_as_it_came(cache: SpillCache, data: str) -> None:
     """Decoding it would not be undone by encoding."""
-    block = {"type": "image", "data": "QUJD\n" * 3_000, "mimeType": "image/png"}
+    block = {"type": "image", "data": data, "mimeType": "image/png"}
     answer = await spill(cache, result(block), media_bytes=5_000)
     assert json.loads(await payload(cache, answer))["results"] == [{"name": "content[0]", "block": block}]
 

@@ -164,14 +164,16 @@ def test_a_root_that_is_a_reference_stays_one_in_old_drafts() -> None:
     schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$ref": "#/definitions/Answer",
-        "definitions": {"Answer": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}},
+        "definitions": {"Answer": {"type": "object", "properties": {"a": {"type": "integer"}}}},
     }
     declared = widened(schema)
     assert declared["$schema"] == schema["$schema"]
+    own = validator(declared).evolve(schema=declared["anyOf"][0])
     assert validator(declared).is_valid({"a": 1})
     assert not validator(declared).is_valid({"a": "1"})
     for envelope in ENVELOPES:
         assert validator(declared).is_valid(envelope)
+        assert not own.is_valid(envelope)
 
 
 def test_fastmcp_s_wrap_tells_the_type_inside_and_what_an_envelope_has() -> None:
