@@ -9,7 +9,8 @@ from typing import Any
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import ASGIApp
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from spillcache import defaults
 
@@ -35,7 +36,20 @@ def mcp_app(
         max_request_body_size=max_request_bytes,
         security_settings=_security(allowed_hosts),
     )
-    return manager.handle_request, manager.run()
+    return _posts_only(manager.handle_request), manager.run()
+
+
+def _posts_only(app: ASGIApp) -> ASGIApp:
+    """Without sessions, nothing would ever come by the stream that clients of the older protocol open by GET.
+
+    They do without where it is refused, as the protocol allows; else each would hold a connection, and a drain, open.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = Response(status_code=405, headers={"Allow": "POST"})
+        await (app if scope["method"] == "POST" else refusal)(scope, receive, send)
+
+    return answer
 
 
 def _security(allowed_hosts: Sequence[str] | None) -> TransportSecuritySettings:

@@ -21,7 +21,6 @@ from tests.servers.process import free_port
 from tests.servers.requirements import requires
 
 _DRAIN_S = "1"
-_GRACE_S = "0.5"  # the older protocol's clients keep a stream open that a server may use, and ours has no use for
 _WORKERS = 8
 
 
@@ -29,7 +28,7 @@ class Replicas:
     """Processes on one Redis and one key ring, each on a port of its own that the balancer knows."""
 
     def __init__(self, redis_url: str, directory: Path, stack: ExitStack) -> None:
-        self._environment = settings(redis_url, new_keyring(), drain_s=_DRAIN_S, grace_s=_GRACE_S)
+        self._environment = settings(redis_url, new_keyring(), drain_s=_DRAIN_S)
         self._directory, self._stack = directory, stack
         self.ports = [free_port() for _ in range(4)]
 

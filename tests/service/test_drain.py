@@ -92,22 +92,19 @@ def test_a_second_signal_ends_it_at_once(serve: Serve, redis_url: str) -> None:
 
 
 def test_who_never_finishes_does_not_keep_it(serve: Serve, redis_url: str) -> None:
-    """An event stream that stays open, and an upload that stalls: when the grace is over they are broken off."""
+    """An upload that stalls: when the grace is over it is broken off."""
     service = serve(redis_url, GRACE_S="1")
-    with _event_stream(service), _half_an_upload(service):
+    with _half_an_upload(service):
         service.signal()
         assert service.wait() == 0
     assert keys(redis_url) == []
 
 
-def _event_stream(service: Service) -> socket.socket:
-    """An open stream of server-sent events, of which the head has come."""
-    connection = _connected(service)
-    connection.sendall(
-        b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Protocol-Version: 2025-06-18\r\n\r\n"
-    )
-    assert b"text/event-stream" in connection.recv(4_096)
-    return connection
+def test_no_event_stream_is_opened_that_could_keep_it(serve: Serve, redis_url: str) -> None:
+    """Clients of the older protocol ask for one by GET for as long as they live, and do without if it is refused."""
+    service = serve(redis_url)
+    answer = httpx.get(f"{service.url}/mcp", headers={"Accept": "text/event-stream"}, timeout=30)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
 def _half_an_upload(service: Service) -> socket.socket:
