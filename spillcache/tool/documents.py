@@ -19,10 +19,10 @@ _AT_ONCE_BYTES: Final = 256 << 10
 
 _BLOCK_BYTES: Final = 256 << 10  # of whole words
 _WORD: Final = 64
+_QUOTE, _BACKSLASH, _SPACE = 0x22, 0x5C, 0x20
+
 # Letters that Go's encoder escapes in strings, whose HTML it has in mind.
 _ESCAPED_BY_GO: Final = tuple((letter.encode(), f"\\u{ord(letter):04x}".encode()) for letter in "&<>\u2028\u2029")
-
-_QUOTE, _BACKSLASH, _SPACE = 0x22, 0x5C, 0x20
 
 
 def is_document(text: str) -> bool:
@@ -53,7 +53,9 @@ def says(text: str, value: Any) -> bool:
         if len(sent) <= _AT_ONCE_BYTES:
             return _sorted(orjson.loads(sent)) == _sorted(value)
         tokens = without_blanks(sent)
-        return tokens in (written, _sorted(value)) or tokens == _as_go_writes(written)
+        if len(tokens) == len(written):
+            return tokens == written or tokens == _sorted(value)
+        return tokens == _as_go_writes(written)
     except (TypeError, ValueError):  # not JSON, or what orjson does not write: a lone surrogate, a huge integer
         return False
 
