@@ -53,9 +53,9 @@ def says(text: str, value: Any) -> bool:
         if len(sent) <= _AT_ONCE_BYTES:
             return _sorted(orjson.loads(sent)) == _sorted(value)
         tokens = without_blanks(sent)
-        if len(tokens) == len(written):
-            return tokens == written or tokens == _sorted(value)
-        return tokens == _as_go_writes(written)
+        if len(tokens) != len(written):
+            written = _as_go_writes(written)
+        return tokens == written or (len(tokens) == len(written) and tokens == _sorted(value))
     except (TypeError, ValueError):  # not JSON, or what orjson does not write: a lone surrogate, a huge integer
         return False
 
