@@ -7,6 +7,7 @@ must not block either.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -88,6 +89,7 @@ _QUIET: AbstractContextManager[object] = nullcontext()
 UNWATCHED = Watcher()
 
 
+@functools.lru_cache(maxsize=1024)  # the pages of a walk are all of one spill
 def spill_mark(spill_id: str) -> str:
     """What may stand in a log or trace for a spill id: 48 bits of its SHA-256, in hex. It opens nothing.
 

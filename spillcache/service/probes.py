@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any, Final
 
 import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from spillcache.errors import SpillError, StoreError
+from spillcache.errors import StoreError
 from spillcache.service.phase import Phase
-from spillcache.watch import Verb, Watcher
+from spillcache.watch import Verb
+from spillcache.wiring.acts import ActWatcher
 
 ALIVE: Final = "/healthz"
 READY: Final = "/readyz"
 PROBES: Final = frozenset({ALIVE, READY})
 
 
-class StoreSeen(Watcher):
+class StoreSeen(ActWatcher):
     """How the store was at the last act that used it: "ok", or the code of its error; "unknown" before the first."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -33,12 +32,8 @@ class StoreSeen(Watcher):
         self._state = "unknown"
         self._at: float | None = None
 
-    def act(self, verb: Verb, spill_id: str = "") -> AbstractContextManager[object]:
-        """Looks at how an act ends."""
-        return _Act(self)
-
-    def ended(self, error: BaseException | None) -> None:
-        """An act is over. Only of the store's own errors and of none at all it is known that it was used."""
+    def ended(self, verb: Verb, spill_id: str, took_s: float, error: BaseException | None) -> None:
+        """Looks at how an act ended. Only of the store's own errors and of none at all it is known that it was used."""
         if error is None or isinstance(error, StoreError):
             self._state, self._at = error.code if error is not None else "ok", self._monotonic()
 
@@ -46,20 +41,6 @@ class StoreSeen(Watcher):
         """`state`, and how many seconds ago that was seen."""
         seen = {"seen_s_ago": round(self._monotonic() - self._at, 1)} if self._at is not None else {}
         return {"state": self._state, **seen}
-
-
-class _Act:
-    __slots__ = ("_seen",)
-
-    def __init__(self, seen: StoreSeen) -> None:
-        self._seen = seen
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if error is None or isinstance(error, SpillError):
-            self._seen.ended(error)
 
 
 class Probes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -55,8 +56,11 @@ class ClientLimits:
 
     def budget_for(self, names: Iterable[str], default: int = defaults.BUDGET_BYTES) -> int:
         """The budget of the first of `names` that is known, else the default; never more than the cap."""
-        known = (self._known(name.strip().lower()) for name in names)
-        return min(next((budget for budget in known if budget is not None), default), self.cap)
+        for name in names:
+            for begin in _beginnings(name):
+                if begin in self.budgets:
+                    return min(self.budgets[begin], self.cap)
+        return min(default, self.cap)
 
     def extended(self, budgets: Mapping[str, int], *, cap: int | None = None) -> ClientLimits:
         """These limits with others over them. Raises `ArgumentsInvalid` for a budget that no answer can have."""
@@ -65,12 +69,12 @@ class ClientLimits:
         lower = {name.strip().lower(): budget for name, budget in budgets.items()}
         return replace(self, budgets=MappingProxyType({**self.budgets, **lower}), cap=self.cap if cap is None else cap)
 
-    def _known(self, name: str) -> int | None:
-        """Of a name or of what it begins with, the longest first."""
-        ends = [len(name), *(found.start() for found in _AFTER_A_NAME.finditer(name))]
-        return next(
-            (self.budgets[name[:end]] for end in sorted(ends, reverse=True) if name[:end] in self.budgets), None
-        )
+
+@lru_cache(maxsize=256)  # there are few hosts, and each makes every call under the same names
+def _beginnings(name: str) -> tuple[str, ...]:
+    """A name in lower case, and what it may be without what follows it, the longest first."""
+    lower = name.strip().lower()
+    return (lower, *(lower[: found.start()] for found in reversed(list(_AFTER_A_NAME.finditer(lower)))))
 
 
 #: What is known of hosts; settings extend it.

@@ -15,23 +15,23 @@ cursor or token is in them.
 from __future__ import annotations
 
 import logging
-from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any
 
 from spillcache.errors import RequestError, SpillError
 from spillcache.shown import shown_name
-from spillcache.watch import Served, Verb, Watcher, Written, spill_mark
+from spillcache.watch import Served, Verb, Written, spill_mark
+from spillcache.wiring.acts import ActWatcher
 
 _log = logging.getLogger("spillcache.events")
 
 
-class Events(Watcher):
+class Events(ActWatcher):
     """Writes them to the logger `spillcache.events`, errors as warnings."""
 
-    def act(self, verb: Verb, spill_id: str = "") -> AbstractContextManager[object]:
-        """Says how an act failed, if it does."""
-        return _Act(verb, spill_id)
+    def ended(self, verb: Verb, spill_id: str, took_s: float, error: BaseException | None) -> None:
+        """Says how an act failed, if it did. Cancelled ones did not."""
+        if isinstance(error, Exception) and not _is_refusal(verb, error):
+            _say_error(verb, error, spill_id)
 
     def spill_written(self, written: Written) -> None:
         """See the table."""
@@ -52,22 +52,9 @@ class Events(Watcher):
         _say_error(where, error, "")
 
 
-class _Act:
-    __slots__ = ("_spill_id", "_verb")
-
-    def __init__(self, verb: Verb, spill_id: str) -> None:
-        self._verb, self._spill_id = verb, spill_id
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if isinstance(error, Exception) and not self._is_refusal(error):
-            _say_error(self._verb, error, self._spill_id)
-
-    def _is_refusal(self, error: Exception) -> bool:
-        """Faces write through `offer` and `spill`, whose failures the core says as `spill_refused`."""
-        return self._verb == "put" and isinstance(error, SpillError) and not isinstance(error, RequestError)
+def _is_refusal(verb: Verb, error: Exception) -> bool:
+    """Faces write through `offer` and `spill`, whose failures the core says as `spill_refused`."""
+    return verb == "put" and isinstance(error, SpillError) and not isinstance(error, RequestError)
 
 
 def _say_error(verb: str, error: Exception, spill_id: str) -> None:

@@ -7,17 +7,15 @@ Names carry their unit, as Prometheus' conventions have it. Labels are bounded, 
 from __future__ import annotations
 
 import platform
-import time
-from contextlib import AbstractContextManager
 from importlib.metadata import version
-from types import TracebackType
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from spillcache.errors import SpillCorrupt, SpillError, SpillLost
 from spillcache.shown import shown_name
-from spillcache.watch import Refused, Served, Verb, Watcher, Written
+from spillcache.watch import Refused, Served, Verb, Written
+from spillcache.wiring.acts import ActWatcher
 
 MAX_TOOLS: Final = 64  # a platform has some dozens; a bug that numbers its tools must not fill a Prometheus
 OTHER_TOOLS: Final = "other"
@@ -28,7 +26,7 @@ _REDIS_S = (0.0001, 0.00025, *_PAGE_S, 10.0)
 _SPILL_BYTES = tuple(float(8 << (10 + 2 * step)) for step in range(9))  # 8 KiB to 512 MiB
 
 
-class Metrics(Watcher):
+class Metrics(ActWatcher):
     """Counts in a registry of its own, which `registry` hands to whoever exposes it."""
 
     def __init__(self) -> None:
@@ -88,12 +86,8 @@ class Metrics(Watcher):
             registry=self.registry,
         )
 
-    def act(self, verb: Verb, spill_id: str = "") -> AbstractContextManager[object]:
-        """Times pages, and counts what fails."""
-        return _Act(self, verb)
-
-    def ended(self, verb: Verb, took_s: float, error: BaseException | None) -> None:
-        """An act is over. Cancelled ones count as pages' time, and as no error."""
+    def ended(self, verb: Verb, spill_id: str, took_s: float, error: BaseException | None) -> None:
+        """Times pages and counts what failed. Cancelled acts count as pages' time, and as no error."""
         if verb == "page":
             self._page_s.observe(took_s)
         if error is None or not isinstance(error, Exception):
@@ -151,16 +145,3 @@ class Metrics(Watcher):
             return OTHER_TOOLS
         self._tools[name] = shown_name(name)
         return self._tools[name]
-
-
-class _Act:
-    __slots__ = ("_began", "_metrics", "_verb")
-
-    def __init__(self, metrics: Metrics, verb: Verb) -> None:
-        self._metrics, self._verb = metrics, verb
-
-    def __enter__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._metrics.ended(self._verb, time.perf_counter() - self._began, error)

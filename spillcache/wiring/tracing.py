@@ -13,14 +13,15 @@ from types import TracebackType
 from typing import Any
 
 from spillcache.errors import SpillError
-from spillcache.watch import Served, Verb, Watcher, Written, spill_mark
+from spillcache.watch import Served, Verb, Written, spill_mark
+from spillcache.wiring.acts import ActWatcher
 
 AVAILABLE = importlib.util.find_spec("opentelemetry") is not None
 if AVAILABLE:
     from opentelemetry import context, propagate, trace
 
 
-def trace_watcher() -> Watcher | None:
+def trace_watcher() -> ActWatcher | None:
     """A watcher that makes spans, where the API is installed."""
     return Tracing() if AVAILABLE else None
 
@@ -39,16 +40,16 @@ def add_trace_id(logger: object, method: str, event: MutableMapping[str, Any]) -
     return event
 
 
-class Tracing(Watcher):
+class Tracing(ActWatcher):
     """Spans `spillcache.<verb>`, with the spill's mark, sizes, what a page says, and the code of an error."""
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("spillcache")
 
-    def act(self, verb: Verb, spill_id: str = "") -> AbstractContextManager[object]:
-        """Surrounds an act by a span, once an SDK is there: without one even no span costs 20 µs."""
+    def span(self, verb: Verb, spill_id: str) -> AbstractContextManager[object] | None:
+        """A span around an act, once an SDK is there: without one even no span costs 20 µs."""
         if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-            return nullcontext()
+            return None
         attributes = {"spillcache.spill": spill_mark(spill_id.strip().lower())} if spill_id else None
         return _Span(
             self._tracer.start_as_current_span(

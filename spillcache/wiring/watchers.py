@@ -6,18 +6,25 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from spillcache.errors import SpillError
-from spillcache.watch import Refused, Served, Verb, Watcher, Written
+from spillcache.watch import Refused, Served, Verb, Written
+from spillcache.wiring.acts import ActWatcher
 
 
-class Watchers(Watcher):
-    """Tells each of `watchers`, in their order. An act is entered in that order and left in the opposite one."""
+class Watchers(ActWatcher):
+    """Tells each of `watchers`, in their order; spans are entered in that order and left in the opposite one."""
 
-    def __init__(self, *watchers: Watcher) -> None:
+    def __init__(self, *watchers: ActWatcher) -> None:
         self._watchers = watchers
 
-    def act(self, verb: Verb, spill_id: str = "") -> AbstractContextManager[object]:
-        """All of their acts as one."""
-        return _Acts([watcher.act(verb, spill_id) for watcher in self._watchers])
+    def span(self, verb: Verb, spill_id: str) -> AbstractContextManager[object] | None:
+        """All of their spans as one; none where none has one."""
+        spans = [span for watcher in self._watchers if (span := watcher.span(verb, spill_id)) is not None]
+        return _Spans(spans) if spans else None
+
+    def ended(self, verb: Verb, spill_id: str, took_s: float, error: BaseException | None) -> None:
+        """See `Watcher`."""
+        for watcher in self._watchers:
+            watcher.ended(verb, spill_id, took_s, error)
 
     def spill_written(self, written: Written) -> None:
         """See `Watcher`."""
@@ -50,18 +57,18 @@ class Watchers(Watcher):
             watcher.failed(where, error)
 
 
-class _Acts:
-    """Acts of several watchers around one act of a cache. None of them may swallow its error."""
+class _Spans:
+    """Spans of several watchers around one act of a cache. None of them may swallow its error."""
 
-    __slots__ = ("_acts",)
+    __slots__ = ("_spans",)
 
-    def __init__(self, acts: list[AbstractContextManager[object]]) -> None:
-        self._acts = acts
+    def __init__(self, spans: list[AbstractContextManager[object]]) -> None:
+        self._spans = spans
 
     def __enter__(self) -> None:
-        for act in self._acts:
-            act.__enter__()
+        for span in self._spans:
+            span.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for act in reversed(self._acts):
-            act.__exit__(kind, error, at)
+        for span in reversed(self._spans):
+            span.__exit__(kind, error, at)

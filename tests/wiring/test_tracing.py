@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from opentelemetry import trace
@@ -14,7 +14,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from spillcache.errors import SpillNotFound
 from spillcache.ids import new_id
-from spillcache.watch import UNWATCHED, Watcher, spill_mark
+from spillcache.watch import Verb, spill_mark
+from spillcache.wiring.acts import ActWatcher
 from spillcache.wiring.tracing import Tracing, add_trace_id, remote_parent, trace_watcher
 from spillcache.wiring.watchers import Watchers
 from tests.servers.caches import cache_on, metrics
@@ -92,18 +93,31 @@ def test_without_an_sdk_nothing_is_made() -> None:
 
 
 def test_several_watchers_hear_the_same_and_see_the_same_error() -> None:
-    """Each act is entered in order and left in the opposite one; an error passes through."""
+    """Spans are entered in order and left in the opposite one; all hear how it ended, and the error passes through."""
     heard: list[str] = []
 
-    class Ear(Watcher):
+    class Ear(ActWatcher):
         def __init__(self, name: str) -> None:
             self.name = name
+
+        @contextmanager
+        def span(self, verb: Verb, spill_id: str) -> Iterator[None]:
+            heard.append(f"{self.name} in")
+            try:
+                yield
+            finally:
+                heard.append(f"{self.name} out")
+
+        def ended(self, verb: Verb, spill_id: str, took_s: float, error: BaseException | None) -> None:
+            heard.append(f"{self.name} {type(error).__name__}")
 
         def lease_renewed(self, whole: bool) -> None:
             heard.append(f"{self.name} {whole}")
 
-    both = Watchers(Ear("a"), UNWATCHED, Ear("b"))
+    both = Watchers(Ear("a"), ActWatcher(), Ear("b"))
     both.lease_renewed(True)
     assert heard == ["a True", "b True"]
+    heard.clear()
     with pytest.raises(SpillNotFound), both.act("page", ID):
         raise SpillNotFound("x")
+    assert heard == ["a in", "b in", "a SpillNotFound", "b SpillNotFound", "b out", "a out"]
