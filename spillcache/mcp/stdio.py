@@ -10,10 +10,11 @@ from typing import Any, Final, Self
 import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
+
+from spillcache.mcp.pipes import standard_streams
 
 GRACE_S: Final = 3.0  # for answers that are under way when stdin ends: longer than a page may take
 
@@ -28,7 +29,7 @@ async def serve_stdio(server: Server[Any]) -> None:
     so spoil only what they are in.
     """
     try:
-        async with stdio_server() as (lines_in, lines_out):
+        async with standard_streams() as (lines_in, lines_out):
             asked = _Asked()
             received = _Received(lines_in, lines_out, asked)
             await server.run(received, _Sent(lines_out, asked), server.create_initialization_options())

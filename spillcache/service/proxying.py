@@ -18,7 +18,7 @@ from spillcache.mcp.proxy.config import Upstream, load_upstreams, make_upstream
 from spillcache.mcp.proxy.server import build_proxy, check_upstreams
 from spillcache.mcp.stdio import serve_stdio
 from spillcache.service.app import Faces
-from spillcache.service.run import run_service
+from spillcache.service.run import loop_factory, run_service
 from spillcache.service.tooling import tool_options
 from spillcache.wiring.environment import environment
 from spillcache.wiring.events import Events
@@ -74,7 +74,8 @@ def run_stdio_proxy(settings: Settings, upstreams: Mapping[str, Upstream], sessi
     tracing = trace_watcher()
     watcher = Watchers(Events(), *([tracing] if tracing is not None else []))
     cache = open_async_cache(settings, watcher=watcher)
-    asyncio.run(_serve_stdio(cache, settings, upstreams, session_id))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(_serve_stdio(cache, settings, upstreams, session_id))
 
 
 async def _serve_stdio(

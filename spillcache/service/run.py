@@ -72,7 +72,7 @@ def run_service(settings: Settings, faces: MakeFaces = serve_faces) -> None:
                     ready=lambda: _log.info("listening", extra=urls),
                 )
 
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(serve())
     _log.info("stopped")
 
@@ -84,7 +84,7 @@ def _urls(faces: Faces, host: str, bound: socket.socket, metrics: int | None) ->
     return urls | ({"metrics": f"http://{shown}:{metrics}/metrics"} if metrics is not None else {})
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop's, which is half of what makes a request cheap; asyncio's own where there is none (Windows)."""
     if importlib.util.find_spec("uvloop") is None:
         return None

@@ -21,8 +21,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from spillcache.mcp.lines import LineBuffer
 from spillcache.mcp.proxy.config import Upstream
-from spillcache.mcp.proxy.lines import LineBuffer, Unreadable, read_line
+from spillcache.mcp.proxy.lines import Unreadable, read_line
 
 _log = logging.getLogger("spillcache")
 

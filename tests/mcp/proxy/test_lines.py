@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCResponse
 
-from spillcache.mcp.proxy.lines import LineBuffer, Overlong, Unreadable, read_line
+from spillcache.mcp.lines import LineBuffer, Overlong
+from spillcache.mcp.proxy.lines import Unreadable, read_line
 
 CAP = 10_000
 
