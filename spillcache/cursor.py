@@ -3,11 +3,11 @@
 ```
 byte 0        version (high 4 bits), kind (low 4 bits)
 byte 1        tag of the key that signed
-bytes 2-6     position: the first byte (or, for an inventory, the first entry) not yet served
+bytes 2-6     position: the first byte (or, for an inventory or a list of series, the first entry) not yet served
 bytes 7-10    lease stamp: when the lease was last renewed, seconds since 2026-01-01 UTC
 bytes 11-14   walk number, made on page 1
-bytes 15-19   start of the walk  ┐ only in a walk inside a result
-bytes 20-24   end of the walk    ┘ or begun elsewhere;
+bytes 15-19   start of the walk  ┐ only in a walk inside a result or begun elsewhere,
+bytes 20-24   end of the walk    ┘ in the compact view, or in a list of series;
 bytes 25-26   zero                 zero bytes, so that both lengths are multiples of three
 last 15       HMAC-SHA-256, cut to 120 bits, over all before it, the spill id and the length-prefixed tenant
 ```
@@ -52,9 +52,13 @@ class WalkKind(IntEnum):
     RESULT = 1  # one named result, from its first byte
     PART = 2  # a part of the payload that was begun elsewhere
     INVENTORY = 3  # the list of results; position counts entries
+    COMPACT = 4  # the compact view, of the whole payload or one result; position counts raw bytes
+    SERIES = 5  # the list of series, of the whole payload or one result; position counts series
 
 
 _KINDS = tuple(WalkKind)
+#: Kinds whose cursors say where the walk begins and ends.
+_BOUNDED = frozenset((WalkKind.RESULT, WalkKind.PART, WalkKind.COMPACT, WalkKind.SERIES))
 
 
 class Cursor(NamedTuple):
@@ -90,18 +94,30 @@ def continues_inventory(cursor: str) -> bool:
 
     For faces whose one tool serves both: whichever verb is then called verifies it.
     """
-    if not _SHAPE.fullmatch(trim(cursor)):
-        return False
-    return _raw(cursor)[0] & 15 == WalkKind.INVENTORY
+    return _looks_like(cursor, WalkKind.INVENTORY)
+
+
+def continues_series(cursor: str) -> bool:
+    """Whether what looks like a cursor continues a list of series. Nothing is verified, as in `continues_inventory`."""
+    return _looks_like(cursor, WalkKind.SERIES)
+
+
+def continues_compact(cursor: str) -> bool:
+    """Whether what looks like a cursor continues the compact view. Nothing is verified, as in `continues_inventory`."""
+    return _looks_like(cursor, WalkKind.COMPACT)
+
+
+def _looks_like(cursor: str, kind: WalkKind) -> bool:
+    return bool(_SHAPE.fullmatch(trim(cursor))) and _raw(cursor)[0] & 15 == kind
 
 
 def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) -> str:
-    """Sign a cursor: 40 characters, or 56 for kinds RESULT and PART."""
+    """Sign a cursor: 40 characters, or 56 for kinds that say where the walk begins and ends."""
     tag, key = keyring.signing_key("cursor")
     body = _SHORT.pack(
         VERSION << 4 | cursor.kind, tag[0], cursor.position.to_bytes(5), cursor.stamp - LEASE_EPOCH, cursor.walk
     )
-    if cursor.kind in (WalkKind.RESULT, WalkKind.PART):
+    if cursor.kind in _BOUNDED:
         body += _LONG.pack(cursor.start.to_bytes(5), cursor.end.to_bytes(5), bytes(2))
     signed = binascii.b2a_base64(body + _mac(key, body, spill_id, tenant), newline=False)
     return signed.translate(_TO_URL_SAFE).decode()
@@ -137,7 +153,7 @@ def _read(body: bytes) -> Cursor:
     if head & 15 >= len(_KINDS):
         raise CursorVersionUnsupported("the cursor continues something that this release does not know")
     kind = _KINDS[head & 15]
-    long = kind is WalkKind.RESULT or kind is WalkKind.PART
+    long = kind in _BOUNDED
     if len(body) != _SHORT.size + long * _LONG.size:
         raise CursorVersionUnsupported("the cursor has a length that this release does not know")
     start, end, spare = _LONG.unpack_from(body, _SHORT.size) if long else (b"", b"", b"\0\0")

@@ -19,7 +19,9 @@ from spillcache.cursor import (
     MAX_POSITION,
     Cursor,
     WalkKind,
+    continues_compact,
     continues_inventory,
+    continues_series,
     decode_cursor,
     encode_cursor,
     is_given,
@@ -32,6 +34,8 @@ OLD, NEW = hashlib.sha256(b"old").digest(), hashlib.sha256(b"new").digest()
 RING = Keyring.from_secret(OLD, kid="old")
 SPILL, OTHER = new_id(bytes(15)), new_id(bytes(14) + b"\x01")
 URL_SAFE = string.ascii_letters + string.digits + "-_"
+#: Kinds whose cursors hold where the walk begins and ends.
+BOUNDED = (WalkKind.RESULT, WalkKind.PART, WalkKind.COMPACT, WalkKind.SERIES)
 POSITIONS = st.integers(0, MAX_POSITION)
 
 STAMPS = st.integers(LEASE_EPOCH, LEASE_EPOCH + 2**32 - 1)
@@ -41,7 +45,7 @@ cursors = st.one_of(
     st.tuples(st.sampled_from((WalkKind.WALK, WalkKind.INVENTORY)), POSITIONS, STAMPS, WALKS).map(
         lambda parts: Cursor(*parts)
     ),
-    st.tuples(st.sampled_from((WalkKind.RESULT, WalkKind.PART)), POSITIONS, STAMPS, WALKS, POSITIONS, POSITIONS).map(
+    st.tuples(st.sampled_from(BOUNDED), POSITIONS, STAMPS, WALKS, POSITIONS, POSITIONS).map(
         lambda parts: Cursor(*parts)
     ),
 )
@@ -71,7 +75,7 @@ def test_a_cursor_says_what_was_signed(cursor: Cursor) -> None:
     """40 characters for a walk and the inventory, 56 inside a result, all of them safe in a URL; read back exactly."""
     text = sign(cursor)
     assert read(text) == cursor
-    assert len(text) == (MAX_CHARACTERS if cursor.kind in (WalkKind.RESULT, WalkKind.PART) else 40)
+    assert len(text) == (MAX_CHARACTERS if cursor.kind in BOUNDED else 40)
     assert set(text) <= set(URL_SAFE)
 
 
@@ -213,7 +217,7 @@ def test_another_format_is_told_apart_before_anything_else(version: int) -> None
 
 def test_no_kind_of_cursor_can_pass_for_another() -> None:
     """A walk inside a result, or of the inventory, cannot be turned into one of the whole."""
-    for kind in (WalkKind.RESULT, WalkKind.PART, WalkKind.INVENTORY):
+    for kind in (*BOUNDED, WalkKind.INVENTORY):
         raw = bytearray(base64.urlsafe_b64decode(sign(Cursor(kind, 7, LEASE_EPOCH, 1))))
         raw[0] &= 0xF0
         assert refused(base64.urlsafe_b64encode(raw).decode()) is CursorRejected
@@ -230,6 +234,8 @@ def test_what_a_cursor_continues_can_be_told_without_a_key(cursor: Cursor) -> No
     """A face asks before it chooses the verb; the verb then verifies."""
     signed = encode_cursor(cursor, RING, SPILL, "t")
     assert continues_inventory(f" {signed}\n") is (cursor.kind is WalkKind.INVENTORY)
+    assert continues_series(f" {signed}\n") is (cursor.kind is WalkKind.SERIES)
+    assert continues_compact(f" {signed}\n") is (cursor.kind is WalkKind.COMPACT)
 
 
 @given(st.text())
