@@ -3,7 +3,7 @@
 A ring is one JSON file, `{"sign": "2026-11", "keys": {"2026-11": "<base64, 32 bytes or more>"}}`. `sign` names the key
 that signs; every key verifies. To rotate: add the new key everywhere, then name it in `sign`, wait for the maximum age
 of a spill, remove the old one. Nothing here makes a key by itself: replicas that each made their own would reject one
-another's cursors.
+another's cursors. A ring may also hold Ed25519 keys, which then sign receipts in its secrets' place (`signatures`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import binascii
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from spillcache.errors import KeyringInvalid
+from spillcache.signatures import ReceiptKeys, parse_receipt_keys
 
 MIN_KEY_BYTES = 32  # RFC 2104: keys shorter than the hash's output weaken it
 TAG_BYTES = 1
@@ -28,7 +29,8 @@ REFRESH_S = 30.0  # a promoted or removed key counts everywhere within half a mi
 class Keyring:
     """Named signing keys, one of which signs. A ring that was read from a file follows the file.
 
-    `keys` maps a key id (1–32 printable ASCII characters) to a secret of at least 32 bytes. Raises `KeyringInvalid`.
+    `keys` maps a key id (1–32 printable ASCII characters) to a secret of at least 32 bytes. `receipts` are Ed25519
+    keys, for receipts that who checks them must not be able to make. Raises `KeyringInvalid`.
     """
 
     def __init__(
@@ -36,13 +38,14 @@ class Keyring:
         keys: Mapping[str, bytes],
         *,
         sign: str,
-        source: Callable[[], tuple[Mapping[str, bytes], str]] | None = None,
+        receipts: ReceiptKeys | None = None,
+        source: Callable[[], tuple[Mapping[str, bytes], str, ReceiptKeys | None]] | None = None,
     ) -> None:
         self._source = source
         self._now: float | None = None
         self._read_at: float | None = None
         self._asked_at: float | None = None
-        self._ring = _checked(keys, sign)
+        self._ring = _checked(keys, sign, receipts)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Keyring:
@@ -52,21 +55,18 @@ class Keyring:
         """
         file = Path(path)
 
-        def read() -> tuple[Mapping[str, bytes], str]:
-            try:
-                text = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise KeyringInvalid(f"the key ring file cannot be read ({type(error).__name__})") from None
-            return parse_ring(text)
+        def read() -> tuple[Mapping[str, bytes], str, ReceiptKeys | None]:
+            text = _text(file, "the key ring file")
+            return (*parse_ring(text), parse_receipt_keys(text))
 
-        keys, sign = read()
-        return cls(keys, sign=sign, source=read)
+        keys, sign, receipts = read()
+        return cls(keys, sign=sign, receipts=receipts, source=read)
 
     @classmethod
     def from_json(cls, text: str) -> Keyring:
         """Read a ring from the same JSON as text, such as an environment variable's. Raises `KeyringInvalid`."""
         keys, sign = parse_ring(text)
-        return cls(keys, sign=sign)
+        return cls(keys, sign=sign, receipts=parse_receipt_keys(text))
 
     @classmethod
     def from_secret(cls, secret: bytes, *, kid: str = "default") -> Keyring:
@@ -95,6 +95,25 @@ class Keyring:
         ring = self._ring
         return [ring.subkey(kid, purpose) for kid in ring.by_tag.get(tag, ())]
 
+    @property
+    def receipt_keys(self) -> ReceiptKeys | None:
+        """The Ed25519 keys, where there are any."""
+        return self._ring.receipts
+
+    def receipt_signer(self) -> tuple[bytes, bytes] | None:
+        """The tag and private key that sign receipts; None when a secret's subkey for "receipt" does."""
+        receipts = self._ring.receipts
+        if receipts is None or receipts.sign is None:
+            return None
+        return key_tag(receipts.sign), receipts.private[receipts.sign]
+
+    def public_keys(self, tag: bytes) -> list[bytes]:
+        """The public keys that may vouch for a receipt under `tag`, as `verifying_keys` has secrets."""
+        found = _tagged(self._ring.receipts, tag)
+        if not found and self._may_reload() and self.reload():
+            found = _tagged(self._ring.receipts, tag)
+        return found
+
     def refresh(self, now: float) -> None:
         """Read the file again if that was last done half a minute ago; `now` is a monotonic clock's, in seconds."""
         self._now = now
@@ -121,8 +140,7 @@ class Keyring:
         if self._source is None:
             return False
         try:
-            keys, sign = self._source()
-            ring = _checked(keys, sign)
+            ring = _checked(*self._source())
         except KeyringInvalid:
             return False
         self._ring = ring  # one assignment: other threads see the old ring or the new one
@@ -132,6 +150,47 @@ class Keyring:
         return f"Keyring(kids={self.kids!r}, sign={self.sign_kid!r})"
 
 
+class PublicKeys:
+    """The public receipt keys alone: they verify Ed25519 receipts, and neither sign nor read anything.
+
+    `public` maps key ids to raw keys of 32 bytes. Raises `KeyringInvalid`.
+    """
+
+    def __init__(self, public: Mapping[str, bytes]) -> None:
+        _check_kids(public)
+        self._keys = ReceiptKeys(None, public=public)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> PublicKeys:
+        """Read the file that `spillcache keys public` made. Raises `KeyringInvalid`."""
+        return cls.from_json(_text(Path(path), "the file of public keys"))
+
+    @classmethod
+    def from_json(cls, text: str) -> PublicKeys:
+        """The same from text. A ring is refused: who verifies should not hold what signs. Raises `KeyringInvalid`."""
+        make = "Make the file with `spillcache keys public`, where the key ring is."
+        try:
+            keys = parse_receipt_keys(text)
+        except KeyringInvalid as error:
+            raise KeyringInvalid(error.message, next_step=make) from None
+        if keys is None or not keys.public:
+            raise KeyringInvalid("this is not a file of public receipt keys", next_step=make)
+        if keys.private:
+            raise KeyringInvalid("this file holds private keys, which sign; a verifier needs none", next_step=make)
+        return cls(keys.public)
+
+    def verifying_keys(self, tag: bytes, purpose: str) -> list[bytes]:
+        """None, whatever the tag: there are no secrets here."""
+        return []
+
+    def public_keys(self, tag: bytes) -> list[bytes]:
+        """The public keys that may vouch for a receipt under `tag`."""
+        return _tagged(self._keys, tag)
+
+    def __repr__(self) -> str:
+        return f"PublicKeys(kids={tuple(self._keys.public)!r})"
+
+
 class _Ring(NamedTuple):
     """A checked ring. `subkeys` remembers what HKDF made of (kid, purpose)."""
 
@@ -139,6 +198,7 @@ class _Ring(NamedTuple):
     sign: str
     by_tag: Mapping[bytes, tuple[str, ...]]
     subkeys: dict[tuple[str, str], bytes]
+    receipts: ReceiptKeys | None
 
     def subkey(self, kid: str, purpose: str) -> bytes:
         subkey = self.subkeys.get((kid, purpose))
@@ -147,18 +207,34 @@ class _Ring(NamedTuple):
         return subkey
 
 
-def _checked(keys: Mapping[str, bytes], sign: str) -> _Ring:
+def _checked(keys: Mapping[str, bytes], sign: str, receipts: ReceiptKeys | None) -> _Ring:
     if sign not in keys:
         raise KeyringInvalid("the key that `sign` names is not among `keys`")
+    _check_kids(keys)
+    _check_kids(receipts.public if receipts is not None else ())
     for kid, secret in keys.items():
-        if not (1 <= len(kid) <= 32 and kid.isascii() and kid.isprintable()):
-            raise KeyringInvalid("a key id must have 1 to 32 printable ASCII characters")
         if len(secret) < MIN_KEY_BYTES:
             raise KeyringInvalid(f"key {kid!r} has {len(secret)} bytes; at least {MIN_KEY_BYTES} are needed")
     by_tag: dict[bytes, tuple[str, ...]] = {}
     for kid in keys:
         by_tag[key_tag(kid)] = (*by_tag.get(key_tag(kid), ()), kid)
-    return _Ring(dict(keys), sign, by_tag, {})
+    return _Ring(dict(keys), sign, by_tag, {}, receipts)
+
+
+def _check_kids(kids: Iterable[str]) -> None:
+    if not all(1 <= len(kid) <= 32 and kid.isascii() and kid.isprintable() for kid in kids):
+        raise KeyringInvalid("a key id must have 1 to 32 printable ASCII characters")
+
+
+def _tagged(receipts: ReceiptKeys | None, tag: bytes) -> list[bytes]:
+    return [key for kid, key in receipts.public.items() if key_tag(kid) == tag] if receipts is not None else []
+
+
+def _text(file: Path, name: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeyringInvalid(f"{name} cannot be read ({type(error).__name__})") from None
 
 
 def parse_ring(text: str) -> tuple[dict[str, bytes], str]:
@@ -173,10 +249,15 @@ def parse_ring(text: str) -> tuple[dict[str, bytes], str]:
         raise KeyringInvalid('a key ring is JSON of the form {"sign": "id", "keys": {"id": "<base64>"}}') from None
 
 
-def format_ring(keys: Mapping[str, bytes], sign: str) -> str:
-    """The JSON text of a ring, as `parse_ring` reads it."""
-    encoded = {kid: base64.b64encode(secret).decode() for kid, secret in keys.items()}
-    return json.dumps({"sign": sign, "keys": encoded}, indent=2) + "\n"
+def format_ring(keys: Mapping[str, bytes], sign: str, receipts: ReceiptKeys | None = None) -> str:
+    """The JSON text of a ring, as `parse_ring` and `parse_receipt_keys` read it."""
+    ring: dict[str, object] = {
+        "sign": sign,
+        "keys": {kid: base64.b64encode(secret).decode() for kid, secret in keys.items()},
+    }
+    if receipts is not None:
+        ring["receipts"] = receipts.as_dict()
+    return json.dumps(ring, indent=2) + "\n"
 
 
 def key_tag(kid: str) -> bytes:

@@ -28,7 +28,8 @@ class Page:
 
     `start` and `end` are byte offsets in the payload, `size` is the payload's. `chunk` is text, or base64 for binary
     data. `results` are the first and last result (numbered from 1) that the page shows, and `results_total` all there
-    are. `unread` lists byte ranges that this walk did not serve.
+    are. `unread` lists byte ranges that this walk did not serve. `receipt` proves that one chain served every byte,
+    `range_receipt` that one served the range of a walk that was not of the whole; either is on a walk's last page only.
     """
 
     spill_id: str
@@ -42,6 +43,7 @@ class Page:
     receipt: str | None = None
     result_status: Status | None = None
     unread: tuple[tuple[int, int], ...] = ()
+    range_receipt: str | None = None
     results: tuple[int, int] | None = None
     results_total: int | None = None
     inventory: Mapping[str, Any] | None = None
@@ -76,6 +78,8 @@ class Page:
             answer["next_cursor"] = self.next_cursor
         if self.receipt is not None:
             answer["receipt"] = self.receipt
+        if self.range_receipt is not None:
+            answer["range_receipt"] = self.range_receipt
         return answer
 
     def shrink(self, delivered: str) -> Page:
@@ -101,6 +105,7 @@ class Page:
             receipt=None,
             result_status=None,
             unread=(),
+            range_receipt=None,
             results=None,
         )
 
@@ -127,8 +132,8 @@ def reserve(wire: Wire) -> int:
     endings: tuple[Page, ...] = (
         replace(widest, next_cursor="x" * MAX_CHARACTERS),
         replace(widest, receipt="x" * RECEIPT_CHARACTERS),
-        replace(widest, result_status="COMPLETE"),
-        replace(widest, unread=((MAX_POSITION, MAX_POSITION),) * 2),
+        replace(widest, result_status="COMPLETE", range_receipt="x" * MAX_CHARACTERS),
+        replace(widest, unread=((MAX_POSITION, MAX_POSITION),) * 2, range_receipt="x" * MAX_CHARACTERS),
     )
     return max(wire.size(page.as_dict()) for page in endings)
 
@@ -143,6 +148,15 @@ def room_for_chunk(budget: int, wire: Wire, beside: int = 0) -> int:
     if room < least:
         raise BudgetTooSmall(f"a page cannot be made within {budget} bytes", minimum=reserve(wire) + beside + least)
     return room
+
+
+def refuse_ended(state: Cursor) -> None:
+    """Tell a walk's `range_receipt` from the cursors of its pages: nothing follows it. Raises `ArgumentsInvalid`."""
+    if state.end and state.position >= state.end:
+        raise ArgumentsInvalid(
+            "this is the range_receipt of a walk that has ended, not a cursor: nothing follows it",
+            next_step="Keep it as evidence. To read what that walk left unread, call with only spill_id.",
+        )
 
 
 def make_page(
@@ -160,7 +174,9 @@ def make_page(
 ) -> Page:
     """Cut the page that begins at the cursor's position out of a window of the payload, and say what it is.
 
-    COMPLETE is said only at the end of a walk of the whole payload: its cursor proves that all before was served.
+    COMPLETE is said only at the end of a walk of the whole payload: its cursor proves that all before was served. A
+    part that was begun at the first byte and has no end but the payload's is such a walk too. A walk of one result is
+    not, even where that result is all there is: it was asked for by name, and says `result_status`.
     """
     bounded = state.kind in (WalkKind.RESULT, WalkKind.PART)
     scope_end = state.end if bounded else manifest.size
@@ -170,7 +186,8 @@ def make_page(
     position, stop = state.position, window_start + end
     kind = chunk_kind_of(manifest.kind, whole=position == 0 and stop == manifest.size)
     last = stop == scope_end
-    complete = last and not bounded
+    unread = _unread(state, manifest.size) if state.kind is WalkKind.PART else ()
+    complete = last and not unread and state.kind is not WalkKind.RESULT
     return Page(
         spill_id=spill_id,
         start=position,
@@ -182,7 +199,8 @@ def make_page(
         next_cursor=None if last else sign(stop),
         receipt=certify() if complete else None,
         result_status="COMPLETE" if last and state.kind is WalkKind.RESULT else None,
-        unread=_unread(state, manifest.size) if last and state.kind is WalkKind.PART else (),
+        unread=unread if last else (),
+        range_receipt=sign(stop) if last and not complete else None,
         results=results_at(window, begin, max(begin, end - 1)),
         results_total=manifest.results,
         inventory=inventory,

@@ -31,7 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({f"{side}.{name}" for side in SIDES for name in ("store", "connect", "gate", "kept")} | {"embedded"}),
     frozenset({"page", "envelope", "listing", "cut", "search", "payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
-    frozenset({"scan", "cursor", "ids", "keyring", "wire", "edges", "digest", "shown", "watch", "caller"}),
+    frozenset({"scan", "cursor", "ids", "keyring", "signatures", "wire", "edges", "digest", "shown", "watch", "caller"}),
     frozenset({"errors", "defaults"}),
 )
 """From top to bottom. A name stands for a module or a package, a dotted one for a module in a package."""

@@ -49,8 +49,9 @@ from spillcache.keyring import Keyring
 from spillcache.listing import Listing, list_results
 from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest, decode_manifest, tenant_digest
-from spillcache.page import Page, make_page, room_for_chunk
-from spillcache.receipt import Receipt, issue_receipt
+from spillcache.page import Page, make_page, refuse_ended, room_for_chunk
+from spillcache.receipt import CHARACTERS as RECEIPT_CHARACTERS
+from spillcache.receipt import Receipt, issue_receipt, receipt_characters
 from spillcache.scan import Result
 from spillcache.terms import Terms, stored_ttl_ms
 from spillcache.watch import UNWATCHED, Served, Watcher
@@ -94,6 +95,7 @@ class Reader:
             state = decode_cursor(cursor, self._keyring, spill_id, tenant)
             if state.kind is WalkKind.INVENTORY:
                 raise ArgumentsInvalid("this cursor continues the inventory; call again with inventory: true")
+            refuse_ended(state)
             if _is_named(result):
                 await self._check_inside(spill_id, state, result, tenant)
             return await self._continue(spill_id, state, tenant, terms)
@@ -201,7 +203,7 @@ class Reader:
         await self._store.unlink(spill_id, segment_count(manifest.chunks))
 
     async def _first(self, spill_id: str, tenant: str, terms: Terms) -> Page:
-        room = room_for_chunk(terms.budget_bytes, terms.wire)
+        room = self._room(terms)
         window = await self._window(spill_id, 0, reach(room, terms.wire), (SUMMARY_FIELD,), tenant, None)
         summary = _summary(window.extra[0], spill_id)
         inventory = fit_summary(summary, room // 4, terms.wire)
@@ -215,15 +217,21 @@ class Reader:
         found = await self._find(contents, result)
         stamp = await self._lease(spill_id, manifest, None)
         state = Cursor(WalkKind.RESULT, found.start, stamp, self._new_walk(), found.start, found.end)
-        room = room_for_chunk(terms.budget_bytes, terms.wire)
+        room = self._room(terms)
         window = await self._window(spill_id, found.start, reach(room, terms.wire), (), tenant, stamp)
         return self._page(window, state, room, spill_id, tenant, terms)
 
     async def _continue(self, spill_id: str, state: Cursor, tenant: str, terms: Terms) -> Page:
-        room = room_for_chunk(terms.budget_bytes, terms.wire)
+        room = self._room(terms)
         window = await self._window(spill_id, state.position, reach(room, terms.wire), (), tenant, state.stamp)
         state = state.renewed(await self._lease(spill_id, window.manifest, state.stamp))
         return self._page(window, state, room, spill_id, tenant, terms)
+
+    def _room(self, terms: Terms) -> int:
+        # Every page leaves room for the receipt that only the last one carries: where pages end depends on the ring
+        # and the budget, on nothing else.
+        longer = (receipt_characters(self._keyring) - RECEIPT_CHARACTERS) * len(terms.wire.copies)
+        return room_for_chunk(terms.budget_bytes, terms.wire, longer)
 
     def _page(
         self,
