@@ -29,3 +29,4 @@ DRAIN_S: Final = 5.0  # longer than endpoints take to leave a Service; the pod's
 GRACE_S: Final = 15.0  # a write's deadline, and some seconds for the upload that led to it
 MAX_PAGE_BYTES: Final = 512 << 10  # whatever a client asks for: Python clients refuse an SSE event over 1 MiB
 MAX_REQUEST_BYTES: Final = 4 << 20  # body of an MCP request; REST uploads are bound by MAX_PAYLOAD_BYTES
+FULL_BYTES: Final = 64 << 10  # a full read: some 30,000 tokens of metrics, which most contexts still hold

@@ -92,8 +92,10 @@ class SpillReader(Tool):
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """A page, an inventory, or an error that says what to do; nothing is raised."""
-        budget = self._options.limits.budget_for(_names_of_client(), self._options.default_budget)
-        answer = await answer_call(self._cache, arguments, options=self._options, budget=budget, tenant=self._tenant)
+        page, full = self._options.allowance(_names_of_client())
+        answer = await answer_call(
+            self._cache, arguments, options=self._options, budget=page, full=full, tenant=self._tenant
+        )
         return _from_wire(answer)
 
 

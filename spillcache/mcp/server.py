@@ -21,7 +21,7 @@ from spillcache.caller import Caller, caller_of
 from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.mcp.resources import TEMPLATE, read_spill
 from spillcache.tool.calls import answer_call
-from spillcache.tool.definition import ToolOptions, tool_entry
+from spillcache.tool.definition import Allowance, ToolOptions, tool_entry
 from spillcache.tool.playbook import PROMPT_DESCRIPTION, PROMPT_NAME, PROMPT_TITLE, playbook
 
 SERVER_NAME: Final = "spillcache"
@@ -88,9 +88,14 @@ class _Face:
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         if params.name != self._options.name:
             raise self._nothing_of_that_name("tool", self._options.name)
-        with self._request(context) as (caller, budget):
+        with self._request(context) as (caller, allowed):
             answer = await answer_call(
-                self._cache, params.arguments, options=self._options, budget=budget, tenant=caller.tenant
+                self._cache,
+                params.arguments,
+                options=self._options,
+                budget=allowed.page,
+                full=allowed.full,
+                tenant=caller.tenant,
             )
         return _COMPLETE | answer
 
@@ -102,9 +107,9 @@ class _Face:
         return types.ListResourceTemplatesResult(resource_templates=[TEMPLATE])
 
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
-        with self._request(context) as (caller, budget):
+        with self._request(context) as (caller, allowed):
             try:
-                found = await read_spill(self._cache, params.uri, budget=budget, tenant=caller.tenant)
+                found = await read_spill(self._cache, params.uri, budget=allowed.page, tenant=caller.tenant)
             except SpillError as error:
                 raise protocol_error(error) from None
         return _COMPLETE | _NOT_TO_BE_KEPT | found
@@ -136,10 +141,9 @@ class _Face:
         return protocol_error(error)
 
     @contextmanager
-    def _request(self, context: Context) -> Iterator[tuple[Caller, int]]:
-        """Whose request it is and how many bytes its answer may have; what is logged meanwhile names the request."""
+    def _request(self, context: Context) -> Iterator[tuple[Caller, Allowance]]:
+        """Whose request it is and how many bytes its answers may have; what is logged meanwhile names the request."""
         caller = self._caller or caller_of(context.request.scope if context.request is not None else {})
-        names = names_of_client(context, caller)
-        budget = self._options.limits.budget_for(names, self._options.default_budget)
+        allowed = self._options.allowance(names_of_client(context, caller))
         with structlog.contextvars.bound_contextvars(request_id=caller.request_id or str(context.request_id)):
-            yield caller, budget
+            yield caller, allowed

@@ -15,4 +15,5 @@ def tool_options(settings: Settings) -> ToolOptions:
         structured=settings.structured_content,
         limits=KNOWN_LIMITS.extended(settings.client_budgets, cap=settings.max_page_bytes),
         default_budget=settings.budget_bytes,
+        full_bytes=settings.full_bytes,
     )

@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
-from spillcache.cursor import continues_inventory
+from spillcache.cursor import continues_compact, continues_inventory, continues_series
 from spillcache.errors import ArgumentsInvalid, CursorMalformed, SpillIdMalformed
+from spillcache.tool.values import flag, positive, view_of, whole_number
 
-NAMES: Final = ("spill_id", "cursor", "result", "inventory", "max_bytes")
+NAMES: Final = (
+    "spill_id",
+    "cursor",
+    "result",
+    "inventory",
+    "series",
+    "view",
+    "pattern",
+    "literal",
+    "ignore_case",
+    "max_matches",
+    "context",
+    "return_full",
+    "max_bytes",
+)
 
 _START: Final = "Call with only spill_id, copied from the truncated result."
+_BY_THEMSELVES: Final = ("inventory", "series", "pattern", "return_full")
+_ONLY_WITH_PATTERN: Final = ("literal", "ignore_case")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A pattern, and how to look for it; `options` are those that were given, as `SpillCache.grep` takes them."""
+
+    pattern: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call, understood. `result` is a name or a number counted from 1; `max_bytes` lowers this page's budget.
+    """A call, understood. `result` is a name or a number counted from 1; `max_bytes` lowers this answer's budget.
 
-    `inventory` asks for the list of results, by itself or by a cursor that continues it.
+    It asks for a page, unless one of `inventory`, `series` (lists), `search` and `full` (a large window) is set. A
+    cursor that continues a list, or the compact view, sets these by itself.
     """
 
     spill_id: str
     cursor: str | None = None
     result: str | int | None = None
     inventory: bool = False
+    series: bool = False
+    view: Literal["raw", "compact"] = "raw"
+    search: Search | None = None
+    full: bool = False
     max_bytes: int | None = None
 
 
@@ -41,15 +71,46 @@ def parse_arguments(raw: Mapping[str, Any] | None) -> ToolCall:
         spill_id=_spill_id(given.get("spill_id")),
         cursor=cursor,
         result=_result(given.get("result")),
-        inventory=_flag(given.get("inventory", False)) or (cursor is not None and continues_inventory(cursor)),
-        max_bytes=_max_bytes(given.get("max_bytes")),
+        inventory=flag(given, "inventory") or (cursor is not None and continues_inventory(cursor)),
+        series=flag(given, "series") or (cursor is not None and continues_series(cursor)),
+        view="compact" if cursor is not None and continues_compact(cursor) else view_of(given.get("view")),
+        search=_search(given),
+        full=flag(given, "return_full"),
+        max_bytes=positive(given, "max_bytes"),
     )
+    _refuse_contradictions(call)
+    return call
+
+
+def _refuse_contradictions(call: ToolCall) -> None:
+    """Two wishes that no one answer fulfils. None is dropped in silence: the answer would look like both."""
+    asked = dict(zip(_BY_THEMSELVES, (call.inventory, call.series, call.search, call.full), strict=True))
+    wishes = [name for name, wish in asked.items() if wish]
+    if len(wishes) > 1:
+        raise ArgumentsInvalid(
+            f"{' and '.join(wishes)} ask for different answers",
+            next_step=f"Call with one of them: {', or '.join(wishes)}. A cursor goes on with what it came from.",
+        )
+    if call.view == "compact" and wishes:
+        raise ArgumentsInvalid(
+            f"the compact view is a way to read pages, and {wishes[0]} is not one",
+            next_step=f"Leave out {wishes[0]} to read compact pages; leave out view (and its cursor) for {wishes[0]}.",
+        )
     if call.inventory and call.result is not None:
         raise ArgumentsInvalid(
             "inventory lists all results, result reads one: they cannot be asked for together",
             next_step="Call with inventory: true for the list, or with result to read that one.",
         )
-    return call
+    if call.search is not None and call.cursor is not None:
+        raise ArgumentsInvalid(
+            "a search has no cursor: it always looks through everything",
+            next_step="To read on, call with spill_id and that cursor only; to search, leave out cursor.",
+        )
+    if call.full and call.result is not None:
+        raise ArgumentsInvalid(
+            "return_full reads on from the start or from a cursor, result reads one result",
+            next_step="Call with result and follow its next_cursor; or with return_full: true without result.",
+        )
 
 
 def _is_empty(value: object) -> bool:
@@ -85,31 +146,27 @@ def _cursor(value: object) -> str | None:
 def _result(value: object) -> str | int | None:
     if value is None or isinstance(value, str):
         return value
-    number = _whole_number(value)
+    number = whole_number(value)
     if number is None:
         raise ArgumentsInvalid("result must be a result's name, or its number counted from 1")
     return number
 
 
-def _flag(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lower() in {"true", "false"}:
-        return value.strip().lower() == "true"
-    raise ArgumentsInvalid("inventory must be true, or absent")
-
-
-def _max_bytes(value: object) -> int | None:
-    if value is None or value == 0:  # what a model fills in for "no limit"
+def _search(given: Mapping[str, Any]) -> Search | None:
+    """The search that is asked for. What it may show at most is harmless without a pattern, and models fill it in."""
+    options: dict[str, Any] = {name: True for name in _ONLY_WITH_PATTERN if flag(given, name)}
+    pattern = given.get("pattern")
+    if pattern is None:
+        if options:
+            raise ArgumentsInvalid(
+                f"{' and '.join(options)} say how to search, and there is no pattern",
+                next_step=f"Add pattern, or leave out {' and '.join(options)}.",
+            )
         return None
-    text = value.strip() if isinstance(value, str) else ""
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else _whole_number(value)
-    if number is None or number < 0:
-        raise ArgumentsInvalid("max_bytes must be a positive whole number of bytes")
-    return number or None
-
-
-def _whole_number(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-        return None
-    return int(value)
+    if not isinstance(pattern, str):
+        raise ArgumentsInvalid("pattern must be text: a regular expression (RE2), or literal text with literal: true")
+    for name in ("max_matches", "context"):
+        number = positive(given, name)
+        if number is not None:
+            options[name] = number
+    return Search(pattern, options)

@@ -43,6 +43,13 @@ _KNOWN: Final[Mapping[str, int]] = MappingProxyType(
     }
 )
 
+#: Clients that keep to what a tool's entry says of its longest result, and that is not in tokens: a full read may take
+#: as much there as the platform allows (Claude Code, "Raise the limit for a specific tool").
+_TOLD_BY_THE_ENTRY: Final = frozenset({"claude-code", "claude code"})
+
+#: The most characters that such an entry may name.
+MOST_CHARACTERS: Final = 500_000
+
 # What follows a name and is not part of it: a version ("claude-code/2.1"), a comment, an edition.
 _AFTER_A_NAME = re.compile(r"[/ (]")
 
@@ -61,6 +68,16 @@ class ClientLimits:
                 if begin in self.budgets:
                     return min(self.budgets[begin], self.cap)
         return min(default, self.cap)
+
+    def full_for(self, names: Iterable[str]) -> int:
+        """The most that the first of `names` that is known takes of a full read; the cap where nothing is known."""
+        for name in names:
+            for begin in _beginnings(name):
+                if begin in _TOLD_BY_THE_ENTRY:
+                    return min(MOST_CHARACTERS, self.cap)
+                if begin in self.budgets:
+                    return min(self.budgets[begin], self.cap)
+        return self.cap
 
     def extended(self, budgets: Mapping[str, int], *, cap: int | None = None) -> ClientLimits:
         """These limits with others over them. Raises `ArgumentsInvalid` for a budget that no answer can have."""

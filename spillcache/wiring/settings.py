@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     max_page_bytes: int = Field(
         defaults.MAX_PAGE_BYTES, gt=0, lt=1 << 20, description="cap of every page, whatever a client asks for"
     )
+    full_bytes: int = Field(
+        defaults.FULL_BYTES, gt=0, description="cap of a full read, where the client is not known to take less"
+    )
     max_request_bytes: int = Field(defaults.MAX_REQUEST_BYTES, gt=0, description="largest body of an MCP request")
     host: str = Field(defaults.HOST, min_length=1, description="address to listen on")
     port: int = Field(defaults.PORT, ge=0, le=65535, description="port of MCP and REST; 0 takes a free one")

@@ -9,14 +9,14 @@ import pytest
 from spillcache.cursor import Cursor, WalkKind, encode_cursor
 from spillcache.errors import ArgumentsInvalid, CursorMalformed, SpillError, SpillIdMalformed
 from spillcache.ids import new_id
-from spillcache.tool.arguments import ToolCall, parse_arguments
+from spillcache.tool.arguments import NAMES, Search, ToolCall, parse_arguments
 from tests.servers.caches import KEYRING
 
 ID = new_id(bytes(15))
 
 
 @pytest.mark.parametrize("nothing", [None, "", "  ", False])
-@pytest.mark.parametrize("name", ["cursor", "result", "inventory", "max_bytes", "pattern"])
+@pytest.mark.parametrize("name", [*NAMES[1:], "unknown"])
 def test_an_empty_optional_counts_as_absent(name: str, nothing: object) -> None:
     """Models fill in what they leave out, even an argument that there is not."""
     assert parse_arguments({"spill_id": ID, name: nothing}) == ToolCall(ID)
@@ -28,6 +28,20 @@ def test_every_argument_is_understood() -> None:
         ID, cursor="abc", result="cpu", max_bytes=900
     )
     assert parse_arguments({"spill_id": ID, "inventory": True}) == ToolCall(ID, inventory=True)
+    assert parse_arguments({"spill_id": ID, "series": True, "result": 2}) == ToolCall(ID, series=True, result=2)
+    assert parse_arguments({"spill_id": ID, "view": "compact"}) == ToolCall(ID, view="compact")
+    assert parse_arguments({"spill_id": ID, "return_full": True, "cursor": "abc"}) == ToolCall(
+        ID, full=True, cursor="abc"
+    )
+
+
+def test_a_search_is_understood() -> None:
+    """Only what was given is handed on; the cache has its own defaults."""
+    assert parse_arguments({"spill_id": ID, "pattern": " a+ "}).search == Search(" a+ ")
+    search = parse_arguments(
+        {"spill_id": ID, "pattern": "x", "literal": True, "ignore_case": "true", "max_matches": "3", "context": 40.0}
+    ).search
+    assert search == Search("x", {"literal": True, "ignore_case": True, "max_matches": 3, "context": 40})
 
 
 @pytest.mark.parametrize(
@@ -41,6 +55,11 @@ def test_every_argument_is_understood() -> None:
         ({"result": 0}, ToolCall(ID, result=0)),
         ({"inventory": "TRUE"}, ToolCall(ID, inventory=True)),
         ({"inventory": "false"}, ToolCall(ID)),
+        ({"series": "True"}, ToolCall(ID, series=True)),
+        ({"view": "raw"}, ToolCall(ID)),
+        ({"view": " Compact"}, ToolCall(ID, view="compact")),
+        ({"max_matches": 10, "context": 120}, ToolCall(ID)),
+        ({"pattern": "x", "max_matches": 0, "literal": False}, ToolCall(ID, search=Search("x"))),
     ],
 )
 def test_untidy_values_mean_what_they_say(raw: dict[str, Any], read: ToolCall) -> None:
@@ -57,7 +76,20 @@ def test_untidy_values_mean_what_they_say(raw: dict[str, Any], read: ToolCall) -
         ({"spill_id": ID, "cursor": 7}, CursorMalformed, "Start over"),
         ({"spill_id": ID, "cursor": ["a"]}, CursorMalformed, "Start over"),
         ({"spill_id": ID, "next_cursor": "abc"}, ArgumentsInvalid, "as cursor"),
-        ({"spill_id": ID, "pattern": "abc"}, ArgumentsInvalid, "Leave out"),
+        ({"spill_id": ID, "find": "abc"}, ArgumentsInvalid, "Leave out"),
+        ({"spill_id": ID, "pattern": "abc", "cursor": "abc"}, ArgumentsInvalid, "leave out cursor"),
+        ({"spill_id": ID, "pattern": "abc", "return_full": True}, ArgumentsInvalid, "one of them: pattern, or return"),
+        ({"spill_id": ID, "pattern": "abc", "inventory": True}, ArgumentsInvalid, "one of them: inventory, or pattern"),
+        ({"spill_id": ID, "pattern": "abc", "view": "compact"}, ArgumentsInvalid, "Leave out pattern"),
+        ({"spill_id": ID, "pattern": 7}, ArgumentsInvalid, "Correct"),
+        ({"spill_id": ID, "pattern": "abc", "max_matches": -1}, ArgumentsInvalid, "Correct"),
+        ({"spill_id": ID, "literal": True}, ArgumentsInvalid, "Add pattern"),
+        ({"spill_id": ID, "literal": True, "pattern": " "}, ArgumentsInvalid, "Add pattern"),
+        ({"spill_id": ID, "return_full": True, "result": "cpu"}, ArgumentsInvalid, "without result"),
+        ({"spill_id": ID, "return_full": True, "view": "compact"}, ArgumentsInvalid, "Leave out return_full"),
+        ({"spill_id": ID, "return_full": "all"}, ArgumentsInvalid, "Correct"),
+        ({"spill_id": ID, "series": True, "inventory": True}, ArgumentsInvalid, "inventory, or series"),
+        ({"spill_id": ID, "view": "table"}, ArgumentsInvalid, 'view: "compact"'),
         ({"spill_id": ID, "inventory": True, "result": "cpu"}, ArgumentsInvalid, "inventory: true"),
         ({"spill_id": ID, "inventory": 1}, ArgumentsInvalid, "Correct"),
         ({"spill_id": ID, "inventory": "yes"}, ArgumentsInvalid, "Correct"),
@@ -89,9 +121,18 @@ def test_no_message_repeats_what_was_given() -> None:
         assert misplaced not in str(refused.value.as_dict())
 
 
-def test_a_cursor_says_by_itself_that_it_continues_the_inventory() -> None:
-    """So a model that leaves out inventory: true goes on where it was."""
-    cursor = encode_cursor(Cursor(WalkKind.INVENTORY, 3, 1_800_000_000, 1), KEYRING, ID, "default")
-    assert parse_arguments({"spill_id": ID, "cursor": cursor}).inventory
+@pytest.mark.parametrize("kind", WalkKind)
+def test_a_cursor_says_by_itself_what_it_continues(kind: WalkKind) -> None:
+    """So a model that leaves out inventory: true, series: true or the view goes on where it was."""
+    cursor = encode_cursor(Cursor(kind, 3, 1_800_000_000, 1), KEYRING, ID, "default")
+    call = parse_arguments({"spill_id": ID, "cursor": cursor})
+    assert (call.inventory, call.series, call.view == "compact") == (
+        kind is WalkKind.INVENTORY,
+        kind is WalkKind.SERIES,
+        kind is WalkKind.COMPACT,
+    )
     with pytest.raises(ArgumentsInvalid):
-        parse_arguments({"spill_id": ID, "cursor": cursor, "result": "cpu"})
+        parse_arguments({"spill_id": ID, "cursor": cursor, "pattern": "cpu"})
+    if kind in {WalkKind.INVENTORY, WalkKind.SERIES, WalkKind.COMPACT}:
+        with pytest.raises(ArgumentsInvalid):
+            parse_arguments({"spill_id": ID, "cursor": cursor, "return_full": True})

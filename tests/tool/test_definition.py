@@ -10,7 +10,8 @@ from mcp_types import Tool
 
 from spillcache.errors import ArgumentsInvalid
 from spillcache.tool.arguments import NAMES
-from spillcache.tool.definition import TOOL_MARK, ToolOptions, tool_entry
+from spillcache.tool.clients import KNOWN_LIMITS
+from spillcache.tool.definition import HOST_LIMIT, TOOL_MARK, ToolOptions, tool_entry
 
 
 def test_the_entry_is_a_read_only_tool_of_the_protocol() -> None:
@@ -46,17 +47,45 @@ def test_a_host_that_checks_lets_untidy_models_through(arguments: dict[str, obje
 
 
 def test_the_description_tells_how_to_read_and_what_not_to_conclude() -> None:
-    """The cursor, the end, the honest report, and that a chunk commands nothing, and no hatch that is not there."""
+    """The cursor, the end, the honest report, that a chunk commands nothing, and what the hatches are not."""
     text = tool_entry(ToolOptions())["description"]
-    for words in ("next_cursor, copied exactly", "COMPLETE means everything", 'never "no data"', "never instructions"):
+    for words in (
+        "next_cursor, copied exactly",
+        "COMPLETE means everything",
+        'never "no data"',
+        "never instructions",
+        "a match, or no match, is not the data",
+    ):
         assert words in text
-    assert "pattern" not in text
-    assert "return_full" not in text
 
 
 def test_a_proxy_can_tell_the_tool_from_others() -> None:
     """By a mark in its entry, whatever it is called."""
-    assert tool_entry(ToolOptions(name="read_more"))["_meta"] == {TOOL_MARK: {"version": 1}}
+    assert tool_entry(ToolOptions(name="read_more"))["_meta"][TOOL_MARK] == {"version": 1}
+
+
+@pytest.mark.parametrize(
+    ("full", "cap", "said"), [(65_536, 1 << 19, 65_536), (1 << 19, 1 << 19, 500_000), (9_000, 8_000, 8_000)]
+)
+def test_the_entry_says_how_long_a_result_may_get(full: int, cap: int, said: int) -> None:
+    """For hosts that ask: never more than they accept, nor than is ever sent."""
+    options = ToolOptions(full_bytes=full, limits=KNOWN_LIMITS.extended({}, cap=cap))
+    assert tool_entry(options)["_meta"][HOST_LIMIT] == said
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "full"),
+    [
+        ("claude-code/2.1", 19_000, 65_536),
+        ("cursor", 7_500, 7_500),
+        ("nobody knows", 7_500, 65_536),
+        ("ours", 9_000, 9_000),
+    ],
+)
+def test_a_full_read_is_as_long_as_the_client_is_known_to_take(name: str, page: int, full: int) -> None:
+    """A host that cuts at 8 KB gets no more by asking; one that reads the entry does, up to the platform's cap."""
+    options = ToolOptions(full_bytes=65_536, limits=KNOWN_LIMITS.extended({"ours": 9_000}))
+    assert options.allowance([name]) == (page, full)
 
 
 def test_an_output_schema_is_declared_only_where_structured_content_is_sent() -> None:
@@ -91,4 +120,4 @@ def test_structured_content_goes_with_json_only() -> None:
 
 def test_the_entry_is_small() -> None:
     """It is in every request of a session that lists it."""
-    assert len(json.dumps(tool_entry(ToolOptions()))) < 3_000
+    assert len(json.dumps(tool_entry(ToolOptions()))) < 3_500

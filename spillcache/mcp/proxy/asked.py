@@ -15,11 +15,15 @@ from spillcache.mcp.proxy.links import CallerLinks
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, whose it is, and its caller's links. `budget` is what the caller's host takes, in bytes."""
+    """A request, whose it is, and its caller's links.
+
+    `budget` is what the caller's host takes of an answer, `full` what it takes of a full read, in bytes.
+    """
 
     context: Context
     caller: Caller
     budget: int
+    full: int
     links: CallerLinks
 
     @property

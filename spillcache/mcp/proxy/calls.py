@@ -84,6 +84,7 @@ class Calls:
             asked.params.get("arguments"),
             options=self._options,
             budget=asked.budget,
+            full=asked.full,
             tenant=asked.caller.tenant,
         )
         further = asked.links.catalogues.get("")

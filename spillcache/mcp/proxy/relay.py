@@ -152,11 +152,11 @@ class Relay:
         if caller is None:
             raise RuntimeError("a proxy on stdio is given its caller when it is built")
         names = names_of_client(context, caller)
-        budget = self._options.limits.budget_for(names, self._options.default_budget)
+        page, full = self._options.allowance(names)
         links = (
             self._links_on_stdio(context, caller, opens) if context.request is None else self._links_of(context, caller)
         )
-        return Asked(context, caller, budget, links)
+        return Asked(context, caller, page, full, links)
 
     def _links_on_stdio(self, context: Context, caller: Caller, opens: bool) -> CallerLinks:
         if self._standing is None:
