@@ -1,0 +1,136 @@
+r"""What may still become a match: from a pattern, the pattern of its own beginnings.
+
+A text that comes in blocks ends, at each edge, where it does not end. Of the pattern `foo.*bar` the beginnings are
+`f`, `fo`, `foo` and `foo` with anything after it; where one of them reaches the edge, what follows decides. So with
+`\z` for "here the block ends"
+
+    beginnings(one character)  =  \z
+    beginnings(AB)             =  beginnings(A) | A beginnings(B)
+    beginnings(A|B)            =  beginnings(A) | beginnings(B)
+    beginnings(A*), (A+), …    =  A* beginnings(A)
+
+and whatever looks around (`^`, `$`, `\b`) is undecided at the edge like a character. The parts of the pattern are
+copied as they stand; nothing needs to be understood of them but where they end. Syntax: that of RE2.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_EDGE = r"\z"
+_ESCAPE = re.compile(
+    r"\\(?:x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|[pP]\{[^}]*\}|[pP].|[0-7]{1,3}|.)",
+    re.DOTALL,
+)
+_CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
+_GROUP = re.compile(r"\((?:\?(?:P?<\w+>|([a-zA-Z-]*):))?(?!\?)")
+_FLAGS = re.compile(r"\(\?[a-zA-Z-]+\)")
+_DEEPEST = 50
+
+
+class _Part(NamedTuple):
+    """A part of a pattern, and its beginnings; None when it has none, as what is empty."""
+
+    text: str
+    beginnings: str | None
+
+
+class _Unreadable(Exception):
+    """A pattern that this reading does not cover."""
+
+
+def beginnings(pattern: str) -> str | None:
+    """The pattern of the beginnings of a valid RE2 pattern; None for what is not covered.
+
+    Not covered are flags that change midway, `\\Q…\\E`, and groups nested more than fifty deep.
+    """
+    flags = _FLAGS.match(pattern)
+    head = flags[0] if flags is not None else ""
+    reading = _Reading(pattern, len(head))
+    try:
+        part = reading.alternatives(0)
+    except _Unreadable:
+        return None
+    if reading.at < len(pattern) or part.beginnings is None:
+        return None
+    return f"{head}(?:{part.beginnings})"
+
+
+class _Reading:
+    def __init__(self, pattern: str, at: int) -> None:
+        self._pattern = pattern
+        self.at = at
+
+    def alternatives(self, depth: int) -> _Part:
+        branches = [self._sequence(depth)]
+        while self._next() == "|":
+            self.at += 1
+            branches.append(self._sequence(depth))
+        found = [branch.beginnings for branch in branches if branch.beginnings is not None]
+        return _Part("|".join(branch.text for branch in branches), "|".join(found) or None)
+
+    def _sequence(self, depth: int) -> _Part:
+        parts = []
+        while self._next() not in ("", "|", ")"):
+            parts.append(self._repeated(self._atom(depth)))
+        return _joined(parts)
+
+    def _atom(self, depth: int) -> _Part:
+        match self._next():
+            case "(":
+                return self._group(depth)
+            case "[":
+                return _Part(self._take(_CLASS), _EDGE)
+            case "\\":
+                escape = self._take(_ESCAPE)
+                if escape in (r"\Q", r"\E"):
+                    raise _Unreadable
+                return _Part(escape, _EDGE)
+            case one:
+                self.at += 1
+                return _Part(one, _EDGE)
+
+    def _group(self, depth: int) -> _Part:
+        opening = _GROUP.match(self._pattern, self.at)
+        if opening is None or depth == _DEEPEST:
+            raise _Unreadable
+        self.at = opening.end()
+        inner = self.alternatives(depth + 1)
+        self.at += 1
+        head = f"(?{opening[1] or ''}:"  # without its name, because it is written more than once
+        return _Part(f"{head}{inner.text})", None if inner.beginnings is None else f"{head}{inner.beginnings})")
+
+    def _repeated(self, part: _Part) -> _Part:
+        quantifier = _QUANTIFIER.match(self._pattern, self.at)
+        if quantifier is None:
+            return part
+        self.at = quantifier.end()
+        text = part.text + quantifier[0]
+        if part.beginnings is None or quantifier[0][0] == "?":
+            return _Part(text, part.beginnings)
+        return _Part(text, f"(?:{part.text})*(?:{part.beginnings})")
+
+    def _take(self, form: re.Pattern[str]) -> str:
+        found = form.match(self._pattern, self.at)
+        if found is None:
+            raise _Unreadable
+        self.at = found.end()
+        return found[0]
+
+    def _next(self) -> str:
+        return self._pattern[self.at : self.at + 1]
+
+
+def _joined(parts: list[_Part]) -> _Part:
+    """Parts one after the other; halved, so that brackets nest no deeper than the logarithm of their number."""
+    if not parts:
+        return _Part("", None)
+    if len(parts) == 1:
+        return parts[0]
+    first, second = _joined(parts[: len(parts) // 2]), _joined(parts[len(parts) // 2 :])
+    found = [] if first.beginnings is None else [first.beginnings]
+    if second.beginnings is not None:
+        found.append(f"{first.text}(?:{second.beginnings})")
+    return _Part(first.text + second.text, "|".join(found) or None)

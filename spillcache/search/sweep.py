@@ -1,0 +1,98 @@
+"""Searching a text that comes in blocks: every match once, as if the text were one piece.
+
+What is searched is what has not been decided yet: blocks end where the text goes on, so whatever might still become a
+match (or a longer one) is kept until the next. Usually that is a few bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from spillcache.search.pattern import Pattern
+
+#: How much is kept for one undecided match. A longer one is told as far as it was seen.
+MOST_HELD = 1 << 20
+
+
+class Found(NamedTuple):
+    """A match: bytes `start` to `end` of the text. `open_ended`: it may go on, further than was looked at at once.
+
+    `line` is the number, from 1, of the line it starts in; 0 where lines are not counted.
+    """
+
+    start: int
+    end: int
+    open_ended: bool
+    line: int
+
+
+class Sweep:
+    """One search. `feed` it the text's blocks in order.
+
+    `overran` says that a possible match was given up after `MOST_HELD` bytes, `empty` that the pattern matched between
+    characters, which counts for nothing.
+    """
+
+    def __init__(self, pattern: Pattern, *, lines: bool = False) -> None:
+        self._pattern = pattern
+        self._text = b""
+        self._base = 0  # where `_text` begins in the whole
+        self._at = 0  # what of `_text` is decided, and is there as context only
+        self._due = 0  # how long `_text` must be before it is worth looking again
+        self._lines = 1 if lines else 0
+        self._lines_to = 0
+        self.overran = False
+        self.empty = False
+
+    def feed(self, block: bytes, *, last: bool) -> Iterator[Found]:
+        """Take the next block, and yield the matches that are now decided."""
+        self._text += block
+        if last or len(self._text) >= self._due:
+            yield from self._decided(last=last)
+
+    def stop_counting_lines(self) -> None:
+        """Lines of later matches are of no interest."""
+        self._lines = 0
+
+    def _decided(self, *, last: bool) -> Iterator[Found]:
+        # Half a code point at the end matches nothing, and would be taken for what comes after a match.
+        text = self._text if last or self._pattern.binary else self._text[: _whole_code_points(self._text)]
+        undecided = len(text) if last else self._pattern.undecided(text, self._at)
+        given_up = undecided
+        if len(text) - undecided > MOST_HELD:
+            given_up, self.overran = len(text) - MOST_HELD // 2, True
+        at = self._at
+        for start, end in self._pattern.matches(text, at):
+            if start >= given_up and not (last and start < len(text)):
+                break
+            if start == end:
+                self.empty = True
+                continue
+            at = end
+            yield Found(self._base + start, self._base + end, start >= undecided, self._line(text, start))
+        self._keep(max(at, given_up))
+
+    def _keep(self, at: int) -> None:
+        if self._lines:
+            self._line(self._text, at)
+        context = max(0, at - 1)  # one byte tells the start of a line and the edge of a word
+        self._text = self._text[context:]
+        self._base += context
+        self._at = at - context
+        self._due = 2 * len(self._text)  # of what is kept for long, not every block is worth a look
+
+    def _line(self, text: bytes, start: int) -> int:
+        if self._lines:
+            self._lines += text.count(b"\n", max(0, self._lines_to - self._base), start)
+            self._lines_to = self._base + start
+        return self._lines
+
+
+def _whole_code_points(text: bytes) -> int:
+    for back in range(1, min(4, len(text)) + 1):
+        byte = text[-back]
+        if byte & 0xC0 != 0x80:
+            needed = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return len(text) if back >= needed else len(text) - back
+    return len(text)
