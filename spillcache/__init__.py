@@ -21,7 +21,8 @@ from spillcache._async.writer import SpillWriter
 from spillcache.decorator import spills
 from spillcache.envelope import Envelope
 from spillcache.errors import SpillError
-from spillcache.keyring import Keyring
+from spillcache.evidence import Claims, claims
+from spillcache.keyring import Keyring, PublicKeys
 from spillcache.listing import Listing
 from spillcache.page import Page
 from spillcache.receipt import Receipt, verify_receipt
@@ -30,16 +31,19 @@ from spillcache.wire import MCP, PLAIN, Wire
 __all__ = [
     "MCP",
     "PLAIN",
+    "Claims",
     "Envelope",
     "Keyring",
     "Listing",
     "Page",
+    "PublicKeys",
     "Receipt",
     "SpillCache",
     "SpillError",
     "SpillWriter",
     "Stat",
     "Wire",
+    "claims",
     "spills",
     "verify_receipt",
 ]

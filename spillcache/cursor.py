@@ -30,7 +30,7 @@ from spillcache.errors import CursorKeyUnknown, CursorMalformed, CursorRejected,
 from spillcache.ids import trim
 
 if TYPE_CHECKING:
-    from spillcache.keyring import Keyring
+    from spillcache.keyring import Keyring, PublicKeys
 
 VERSION = 1
 MAC_BYTES = 15
@@ -123,7 +123,7 @@ def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) 
     return signed.translate(_TO_URL_SAFE).decode()
 
 
-def decode_cursor(text: str, keyring: Keyring, spill_id: str, tenant: str) -> Cursor:
+def decode_cursor(text: str, keyring: Keyring | PublicKeys, spill_id: str, tenant: str) -> Cursor:
     """Verify a cursor against the spill and tenant it is presented for, then read it.
 
     Raises `CursorMalformed`, `CursorVersionUnsupported`, `CursorKeyUnknown` or `CursorRejected`.

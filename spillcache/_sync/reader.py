@@ -355,7 +355,7 @@ class Reader:
         """A cursor that comes with a result's name must belong to that result, or the wrong one would be read as it."""
         _, contents = self._contents(spill_id, tenant, state.stamp)
         found = self._find(contents, result)
-        if (state.start, state.end) != (found.start, found.end):
+        if state.kind is WalkKind.PART or (state.start, state.end) != (found.start, found.end):
             raise ArgumentsInvalid(
                 "this cursor belongs to another walk; pass it without result, or start that result anew"
             )

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from spillcache import Page, verify_receipt
-from spillcache.errors import ArgumentsInvalid, CursorError
+from spillcache import Page, claims, verify_receipt
+from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, encode_cursor
+from spillcache.errors import ArgumentsInvalid, CursorError, CursorMalformed
 from spillcache.manifest import tenant_digest
 from spillcache.sync import SpillCache
 from tests.servers.caches import KEYRING, metrics, noise, sync_cache_on
@@ -21,20 +22,36 @@ PAYLOADS = (metrics(results=3, points=60), noise(2_500) + b"\xff", '😀"\\'.enc
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A page that an agent holds, and what it was served with it.
-
-    `served` is the end of what one unbroken chain of cursors from page 1 has served up to and with this page; None when
-    the chain does not begin at page 1.
-    """
+class Chain:
+    """One unbroken chain of cursors: where it began and must end, and whether it stays in a result by its name."""
 
     spill: int
+    start: int
+    end: int
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A page that an agent holds: its chain has served every byte from its start to the page's end."""
+
+    chain: Chain
     page: Page
-    served: int | None
+
+    @property
+    def spill(self) -> int:
+        """Which of the payloads."""
+        return self.chain.spill
+
+    @property
+    def token(self) -> str:
+        """What there is to show for it: the one cursor or receipt that every page has."""
+        (token,) = filter(None, (self.page.next_cursor, self.page.receipt, self.page.range_receipt))
+        return token
 
 
 class Agents(RuleBasedStateMachine):
-    """Agents that call in any order: they begin, go on, replay, cut, jump into results and mix spills up."""
+    """Agents that call in any order: they begin, go on, replay, cut, jump into the middle and mix spills up."""
 
     make_cache: Callable[[], SpillCache]
 
@@ -48,29 +65,51 @@ class Agents(RuleBasedStateMachine):
         """Give the connections back."""
         self.cache.close()
 
-    def hold(self, spill: int, page: Page, served: int | None) -> None:
+    def hold(self, chain: Chain, page: Page) -> None:
         """Take a page, after checking that what it says is so."""
-        payload = PAYLOADS[spill]
+        payload, spill = PAYLOADS[chain.spill], chain.spill
         assert page.data == payload[page.start : page.end]
-        whole = served == len(payload)
+        whole = not chain.named and (chain.start, page.end) == (0, len(payload))
+        last = page.end == chain.end
         assert (page.status == "COMPLETE") == whole
         assert (page.receipt is not None) == whole
+        assert (page.next_cursor is None) == last
+        assert (page.range_receipt is not None) == (last and not whole)
+        assert (page.result_status == "COMPLETE") == (last and chain.named)
+        outside = (0, chain.start), (chain.end, len(payload))
+        tells = last and not chain.named
+        assert page.unread == tuple(span for span in outside if tells and span[0] < span[1])
         if page.receipt is not None:
             claim = verify_receipt(page.receipt, KEYRING, tenant="default")
             assert claim.spill_id == self.spills[spill]
             assert (claim.size, claim.sha256) == (len(payload), hashlib.sha256(payload).digest())
-        self.held.append(Held(spill, page, served))
+        self.held.append(Held(chain, page))
 
     @rule(spill=st.integers(0, 2), budget=st.integers(700, 3_000))
     def begin(self, spill: int, budget: int) -> None:
         """Page 1: a chain begins."""
         page = self.cache.page(self.spills[spill], budget=budget)
-        self.hold(spill, page, page.end)
+        self.hold(Chain(spill, 0, page.size), page)
 
     @rule(number=st.integers(1, 3), budget=st.integers(500, 3_000))
     def begin_result(self, number: int, budget: int) -> None:
         """Page 1 of a result: another chain, which is not of the whole."""
-        self.hold(0, self.cache.page(self.spills[0], result=number, budget=budget), None)
+        entry = self.cache.inventory(self.spills[0]).entries[number - 1]
+        page = self.cache.page(self.spills[0], result=number, budget=budget)
+        self.hold(Chain(0, entry.start, entry.end, named=True), page)
+
+    @rule(data=st.data(), budget=st.integers(500, 3_000))
+    def begin_elsewhere(self, data: st.DataObject, budget: int) -> None:
+        """A part is read from any edge of any page to another, as after a match: at 0 and the size, that is all."""
+        if not self.held:
+            return
+        spill = data.draw(st.sampled_from(self.held), label="held").spill
+        pages = [held.page for held in self.held if held.spill == spill]
+        edges = sorted({0, len(PAYLOADS[spill]), *(page.start for page in pages), *(page.end for page in pages)})
+        start, end = sorted(data.draw(st.lists(st.sampled_from(edges), min_size=2, max_size=2, unique=True)))
+        part = Cursor(WalkKind.PART, start, LEASE_EPOCH, 7, start, end)
+        cursor = encode_cursor(part, KEYRING, self.spills[spill], "default")
+        self.hold(Chain(spill, start, end), self.cache.page(self.spills[spill], cursor=cursor, budget=budget))
 
     @rule(data=st.data(), budget=st.integers(700, 3_000))
     def go_on(self, data: st.DataObject, budget: int) -> None:
@@ -82,7 +121,7 @@ class Agents(RuleBasedStateMachine):
         page = self.cache.page(self.spills[held.spill], cursor=held.page.next_cursor, budget=budget)
         assert page.start == held.page.end
         assert page.end > page.start
-        self.hold(held.spill, page, None if held.served is None else page.end)
+        self.hold(held.chain, page)
 
     @rule(data=st.data(), share=st.floats(0, 1))
     def cut(self, data: st.DataObject, share: float) -> None:
@@ -92,7 +131,36 @@ class Agents(RuleBasedStateMachine):
         held = data.draw(st.sampled_from(self.held[-6:]), label="held")
         shrunk = held.page.shrink(held.page.chunk[: int(share * len(held.page.chunk))])
         if shrunk is not held.page:
-            self.hold(held.spill, shrunk, None if held.served is None else shrunk.end)
+            self.hold(held.chain, shrunk)
+
+    @rule(data=st.data())
+    def go_on_after_the_end(self, data: st.DataObject) -> None:
+        """What a walk's last page carries is evidence, not a cursor."""
+        ended = [held for held in self.held if held.page.next_cursor is None]
+        if not ended:
+            return
+        held = data.draw(st.sampled_from(ended), label="held")
+        with pytest.raises((ArgumentsInvalid, CursorMalformed)):
+            self.cache.page(self.spills[held.spill], cursor=held.token)
+
+    @rule(data=st.data(), spill=st.integers(0, 2))
+    def claim(self, data: st.DataObject, spill: int) -> None:
+        """Any choice of what is held proves the bytes that those chains served, and no others."""
+        chosen = data.draw(st.lists(st.sampled_from(self.held), max_size=6) if self.held else st.just([]))
+        payload, entries = PAYLOADS[spill], self.cache.inventory(self.spills[spill]).entries
+        held = [one for one in chosen if one.spill == spill]
+        bytes_of = [set(range(one.chain.start, one.page.end)) for one in held]
+        served: set[int] = set().union(*bytes_of)
+        answer = claims(
+            self.spills[spill], len(payload), cursors=[one.token for one in chosen], keyring=KEYRING, results=entries
+        )
+        assert {at for start, end in answer.served for at in range(start, end)} == served
+        assert {at for start, end in answer.unserved for at in range(start, end)} == set(range(len(payload))) - served
+        status = "COMPLETE" if len(served) == len(payload) else "PARTIAL" if served else "FAILED"
+        assert answer.status == status
+        whole = {entry.index for entry in entries if served.issuperset(range(entry.start, entry.end))}
+        assert {result.index for result in answer.results if not result.unserved} == whole
+        assert len(answer.rejected) == len(chosen) - len(held)
 
     @rule(data=st.data())
     def mix_up(self, data: st.DataObject) -> None:
@@ -107,20 +175,12 @@ class Agents(RuleBasedStateMachine):
     @rule(data=st.data(), number=st.integers(1, 3))
     def name_a_result(self, data: st.DataObject, number: int) -> None:
         """A cursor of the whole with a result's number is refused: nothing can turn one chain into another."""
-        goes_on = [held for held in self.held if held.spill == 0 and held.page.next_cursor and held.served is not None]
+        goes_on = [held for held in self.held if held.spill == 0 and held.page.next_cursor and not held.chain.named]
         if not goes_on:
             return
         held = data.draw(st.sampled_from(goes_on[-6:]), label="held")
         with pytest.raises(ArgumentsInvalid):
             self.cache.page(self.spills[0], cursor=held.page.next_cursor, result=number)
-
-    @invariant()
-    def the_last_page_has_no_cursor_and_every_other_has(self) -> None:
-        """A chain ends only at the end of the payload or of its result."""
-        for held in self.held[-1:]:
-            page = held.page
-            ended = page.status == "COMPLETE" or page.result_status == "COMPLETE"
-            assert (page.next_cursor is None) == ended
 
 
 def test_no_order_of_calls_but_an_unbroken_chain_from_page_one_yields_complete(redis_url: str) -> None:
