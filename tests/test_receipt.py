@@ -8,18 +8,24 @@ import string
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillcache.cursor import LEASE_EPOCH, MAX_POSITION
 from spillcache.errors import ReceiptRejected
 from spillcache.ids import new_id
-from spillcache.keyring import Keyring
+from spillcache.keyring import Keyring, PublicKeys
 from spillcache.manifest import tenant_digest
-from spillcache.receipt import CHARACTERS, Receipt, issue_receipt, verify_receipt
+from spillcache.receipt import CHARACTERS, ED25519_CHARACTERS, Receipt, issue_receipt, verify_receipt
+from spillcache.signatures import ReceiptKeys
 
 OLD, NEW = hashlib.sha256(b"old").digest(), hashlib.sha256(b"new").digest()
 RING = Keyring.from_secret(OLD, kid="old")
+SEED, OTHER_SEED = hashlib.sha256(b"seed").digest(), hashlib.sha256(b"another seed").digest()
+KEYS = ReceiptKeys("r", {"r": SEED})
+SIGNING = Keyring({"old": OLD}, sign="old", receipts=KEYS)
+PUBLIC = PublicKeys(KEYS.public)
+RING_K = Keyring.from_secret(OLD, kid="k")
 URL_SAFE = string.ascii_letters + string.digits + "-_"
 
 receipts = st.builds(
@@ -102,3 +108,65 @@ def test_only_a_key_of_the_ring_vouches(receipt: Receipt) -> None:
 def test_a_cursor_s_key_signs_no_receipt() -> None:
     """Each purpose has a subkey of its own."""
     assert RING.signing_key("cursor")[1] != RING.signing_key("receipt")[1]
+
+
+@given(receipts)
+def test_an_ed25519_receipt_is_checked_by_who_cannot_make_one(receipt: Receipt) -> None:
+    """The public key is enough, the ring has it too, and the claim says how it was signed."""
+    text = issue_receipt(receipt, SIGNING)
+    assert len(text) == ED25519_CHARACTERS
+    assert set(text) <= set(URL_SAFE)
+    assert text == issue_receipt(receipt, SIGNING)
+    for keys in (PUBLIC, SIGNING):
+        assert verify_receipt(text, keys) == replace(receipt, signed="ed25519")
+
+
+@settings(max_examples=5)
+@given(receipts)
+def test_no_character_of_an_ed25519_receipt_may_change(receipt: Receipt) -> None:
+    """Nor may it be cut to the length of the other kind, or be said to be of it."""
+    text = issue_receipt(receipt, SIGNING)
+    for place in range(ED25519_CHARACTERS):
+        changed = text[:place] + URL_SAFE[URL_SAFE.index(text[place]) ^ 1] + text[place + 1 :]
+        with pytest.raises(ReceiptRejected):
+            verify_receipt(changed, PUBLIC)
+    for changed in (text[:CHARACTERS], text[:-4], text + "AAAA", issue_receipt(receipt, RING) + text[CHARACTERS:]):
+        for keys in (PUBLIC, SIGNING):
+            with pytest.raises(ReceiptRejected):
+                verify_receipt(changed, keys)
+
+
+@given(receipts)
+def test_both_kinds_hold_where_their_keys_are(receipt: Receipt) -> None:
+    """A ring that turns to Ed25519 still vouches for its older receipts; who has public keys only, never did."""
+    older = issue_receipt(receipt, RING)
+    assert verify_receipt(older, SIGNING) == receipt
+    with pytest.raises(ReceiptRejected):
+        verify_receipt(older, PUBLIC)
+    newer = issue_receipt(receipt, SIGNING)
+    for keys in (RING, PublicKeys({"r": ReceiptKeys("r", {"r": OTHER_SEED}).public["r"]})):
+        with pytest.raises(ReceiptRejected):
+            verify_receipt(newer, keys)
+
+
+@given(receipts)
+def test_holding_the_public_key_and_the_secrets_forges_no_ed25519_receipt(receipt: Receipt) -> None:
+    """What a replica's secret signs says so, and nobody takes it for the other kind."""
+    verifier = Keyring({"old": OLD}, sign="old", receipts=ReceiptKeys(None, public=KEYS.public))
+    assert verify_receipt(issue_receipt(receipt, verifier), verifier).signed == "hmac"
+
+
+def test_receipt_keys_rotate_and_retired_ones_go_on_verifying() -> None:
+    """Added but not promoted, a key does not sign; its public half outlives it, as receipts outlive spills."""
+    receipt = Receipt(new_id(bytes(15)), 1, bytes(32), bytes(16), 1, LEASE_EPOCH)
+    added = ReceiptKeys(None, {"r": SEED})
+    assert (
+        verify_receipt(issue_receipt(receipt, Keyring({"k": OLD}, sign="k", receipts=added)), RING_K).signed == "hmac"
+    )
+    first = issue_receipt(receipt, SIGNING)
+    both = ReceiptKeys("s", {"r": SEED, "s": OTHER_SEED})
+    retired = both.retired({"r"})
+    assert (set(retired.private), set(retired.public)) == ({"s"}, {"r", "s"})
+    for keys in (both, retired):
+        assert verify_receipt(first, Keyring({"k": OLD}, sign="k", receipts=keys)).signed == "ed25519"
+        assert verify_receipt(first, PublicKeys(keys.public)).signed == "ed25519"
