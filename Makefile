@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all check bench sync fmt clean
+.PHONY: help venv demo test test-all check bench eval sync fmt clean
 
 help: ## this table
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ check: $(READY) ## format, lint, types, layers, generated code
 
 bench: $(READY) ## the figures, as ratios measured in one run
 	$(BIN)/python -m benchmarks $(ARGS)
+
+eval: $(READY) ## the incident with a real model: EVAL_BASE_URL, EVAL_MODEL, EVAL_API_KEY
+	$(BIN)/python -m scripts.eval $(ARGS)
 
 sync: $(READY) ## regenerate the synchronous side from the asynchronous one
 	$(BIN)/python -m scripts.unasync
