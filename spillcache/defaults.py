@@ -30,3 +30,5 @@ GRACE_S: Final = 15.0  # a write's deadline, and some seconds for the upload tha
 MAX_PAGE_BYTES: Final = 512 << 10  # whatever a client asks for: Python clients refuse an SSE event over 1 MiB
 MAX_REQUEST_BYTES: Final = 4 << 20  # body of an MCP request; REST uploads are bound by MAX_PAYLOAD_BYTES
 FULL_BYTES: Final = 64 << 10  # a full read: some 30,000 tokens of metrics, which most contexts still hold
+MAX_MATCHES: Final = 10
+CONTEXT_BYTES: Final = 120  # on either side of a match: with it, ten matches fill two thirds of the default budget

@@ -147,22 +147,37 @@ def decode_frame(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
 
 
 def _decode(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
+    text, body, overhang, (slabs, starts, before) = _opened(stored, spill_id, index, size)
+    ends = struct.unpack_from(f"<{slabs}H", body)
+    once = struct.unpack_from(f"<{slabs}H", body, 3 * slabs)
+    twice = struct.unpack_from(f"<{slabs}H", body, 5 * slabs)
+    begins = struct.unpack_from(f"<{starts}H", body, _SLAB_BYTES * slabs) if starts else ()
+    known = None if before == _UNKNOWN else before
+    return Chunk(text, ends, body[2 * slabs : 3 * slabs], once, twice, begins, known, overhang)
+
+
+def _opened(stored: bytes, spill_id: str, index: int, size: int) -> tuple[bytes, bytes, int, tuple[int, int, int]]:
+    """Text, unpacked body and overhang of a frame, and how many slabs and starts its table has, and results before."""
     segment, field = locate(index)
     framed = unseal(spill_id, segment, field, stored)
     try:
         codec, overhang, slabs, starts, before, length = _HEADER.unpack_from(framed)
         table = _SLAB_BYTES * slabs + 2 * starts
         body = _unpack(codec, framed[_HEADER.size :], table + length)
-        ends = struct.unpack_from(f"<{slabs}H", body)
-        once = struct.unpack_from(f"<{slabs}H", body, 3 * slabs)
-        twice = struct.unpack_from(f"<{slabs}H", body, 5 * slabs)
-        begins = struct.unpack_from(f"<{starts}H", body, _SLAB_BYTES * slabs) if starts else ()
     except (struct.error, zstandard.ZstdError):
         raise SpillCorrupt(f"chunk {index} does not have its form") from None
     if length != chunk_length(index, size) + overhang or len(body) != table + length or overhang >= LONGEST_UNIT:
         raise SpillCorrupt(f"chunk {index} does not have its length")
-    known = None if before == _UNKNOWN else before
-    return Chunk(body[table:], ends, body[2 * slabs : 3 * slabs], once, twice, begins, known, overhang)
+    return body[table:], body, overhang, (slabs, starts, before)
+
+
+def decode_text(stored: bytes, spill_id: str, index: int, size: int) -> bytes:
+    """Only the text of chunk `index`, without overhang, for whoever passes over many chunks: nothing is remembered.
+
+    Raises as `decode_frame`, of which this takes two thirds of the time.
+    """
+    text, _, overhang, _ = _opened(stored, spill_id, index, size)
+    return text[: len(text) - overhang]
 
 
 _remembered = functools.lru_cache(maxsize=128)(_decode)  # some 3 MB

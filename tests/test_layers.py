@@ -27,11 +27,15 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"wiring"}),  # composition root of the faces: settings → cache
     frozenset({"", "sync"}),  # "" is the package itself: the public surface
     frozenset({"decorator"}),
-    frozenset({f"{side}.{name}" for side in SIDES for name in ("cache", "reader", "writer")}),
+    frozenset(
+        {f"{side}.{name}" for side in SIDES for name in ("cache", "searching", "surroundings", "reader", "writer")}
+    ),
     frozenset({f"{side}.{name}" for side in SIDES for name in ("store", "connect", "gate", "kept")} | {"embedded"}),
     frozenset({"page", "envelope", "listing", "evidence", "cut", "search", "payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
-    frozenset({"scan", "cursor", "ids", "keyring", "signatures", "wire", "edges", "digest", "shown", "watch", "caller"}),
+    frozenset(
+        {"scan", "cursor", "ids", "keyring", "signatures", "wire", "edges", "digest", "shown", "watch", "caller"}
+    ),
     frozenset({"errors", "defaults"}),
 )
 """From top to bottom. A name stands for a module or a package, a dotted one for a module in a package."""

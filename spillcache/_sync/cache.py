@@ -17,6 +17,7 @@ from spillcache import defaults
 from spillcache._sync.connect import connect
 from spillcache._sync.gate import compute
 from spillcache._sync.reader import Reader, Stat
+from spillcache._sync.searching import Asked, Searcher
 from spillcache._sync.store import Client, Store
 from spillcache._sync.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
 from spillcache.embedded.server import EmbeddedServer
@@ -28,6 +29,7 @@ from spillcache.listing import Listing
 from spillcache.page import Page
 from spillcache.payload import to_bytes
 from spillcache.scan import Kind
+from spillcache.search import Matches
 from spillcache.terms import CacheOptions, StoreOptions, TermOptions, Terms
 from spillcache.watch import UNWATCHED, Refused, Watcher
 from spillcache.wire import Wire
@@ -283,6 +285,49 @@ class SpillCache:
                 spill_id, cursor, budget, tenant=self._who(tenant), terms=self._with(None, wire)
             )
 
+    def grep(
+        self,
+        spill_id: str,
+        pattern: str,
+        *,
+        literal: bool = False,
+        ignore_case: bool = False,
+        result: str | int | None = None,
+        max_matches: int = defaults.MAX_MATCHES,
+        context: int = defaults.CONTEXT_BYTES,
+        budget: int | None = None,
+        tenant: str | None = None,
+        wire: Wire | None = None,
+    ) -> Matches:
+        """Where a pattern (RE2) matches: the first `max_matches`, each with a cursor, and how many there are in all.
+
+        A hatch for one narrow question: neither a match nor the lack of one is the data. `literal` takes the pattern
+        as plain text; `result` searches one result alone, as a text of its own; `context` are bytes on either side.
+        Raises `PatternInvalid` and what `page` raises.
+        """
+        asked = Asked(pattern, literal, ignore_case, max_matches, context)
+        with self._watcher.act("grep", spill_id):
+            return self._searcher().grep(
+                spill_id, asked, result, tenant=self._who(tenant), terms=self._with(budget, wire)
+            )
+
+    def full(
+        self,
+        spill_id: str,
+        *,
+        cursor: str | None = None,
+        cap: int = defaults.FULL_BYTES,
+        tenant: str | None = None,
+        wire: Wire | None = None,
+    ) -> Page:
+        """One large page, from the start or from a cursor: at most `cap` bytes on the wire, and PARTIAL if not all.
+
+        It goes on like any page, from `next_cursor`, and ends early where a segment of 4 MB does. Raises what `page`
+        raises.
+        """
+        with self._watcher.act("full", spill_id):
+            return self._reader().page(spill_id, cursor, None, tenant=self._who(tenant), terms=self._with(cap, wire))
+
     def fetch(self, spill_id: str, *, tenant: str | None = None) -> bytes:
         """The whole payload, for a program: its size and SHA-256 are verified. Raises `SpillGone`, `StoreError`."""
         return b"".join([block for block in self.stream(spill_id, tenant=tenant)])
@@ -385,9 +430,15 @@ class SpillCache:
             self._checked = True
 
     def _reader(self) -> Reader:
+        return Reader(*self._reading())
+
+    def _searcher(self) -> Searcher:
+        return Searcher(*self._reading())
+
+    def _reading(self) -> tuple[Store, Keyring | None, Terms, Watcher]:
         if self._keyring is not None:
             self._keyring.refresh(self._terms.monotonic())
-        return Reader(self._store, self._keyring, self._terms, self._watcher)
+        return self._store, self._keyring, self._terms, self._watcher
 
     def _with(self, budget: int | None, wire: Wire | None) -> Terms:
         if budget is None and wire is None:

@@ -22,6 +22,8 @@ MAX_CHARACTERS = 1000
 #: Memory of one compiled pattern: beyond it RE2 forgets states and makes them anew, which is slower and not wrong.
 _MEMORY = 4 << 20
 
+#: What is kept across an edge for a pattern whose beginnings cannot be told.
+_FALLBACK_REACH = 16 << 10
 _LONGEST_CODE_POINT = 4
 _REPEATS = re.compile(r"[*+]|\{\d")
 _NO_LOOKAROUND = (
@@ -34,20 +36,17 @@ _REASONS = ((re.compile(r"invalid perl operator"), _NO_LOOKAROUND), (re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that can be run. `reach` is the longest that a match can be, in bytes; None for one without limit.
+    """A pattern that can be run.
 
-    `exact` is False where a match across an edge of blocks may be missed when it is longer than `FALLBACK_REACH`.
+    `reach` is the length up to which a match is found wherever blocks of the text meet, in bytes; None where matches of
+    any length are. `exact`: no match is longer, so none is missed.
     """
 
     binary: bool
     reach: int | None
+    exact: bool
     _regex: Any
     _beginnings: Any | None
-
-    @property
-    def exact(self) -> bool:
-        """Whether matches of every length are found, wherever blocks of the text meet."""
-        return self.reach is not None or self._beginnings is not None
 
     def matches(self, text: bytes, at: int) -> Iterator[tuple[int, int]]:
         """Where it matches from `at` on, leftmost first and without overlaps; what is before `at` is context."""
@@ -58,11 +57,7 @@ class Pattern:
         if self._beginnings is not None:
             found = self._beginnings.search(text, at)
             return len(text) if found is None else int(found.start())
-        return max(at, len(text) - (self.reach if self.reach is not None else FALLBACK_REACH))
-
-
-#: What is kept across an edge for a pattern whose beginnings cannot be told.
-FALLBACK_REACH = 16 << 10
+        return max(at, len(text) - (self.reach or 0))
 
 
 def compile_pattern(pattern: str, *, literal: bool = False, ignore_case: bool = False, binary: bool = False) -> Pattern:
@@ -78,8 +73,9 @@ def compile_pattern(pattern: str, *, literal: bool = False, ignore_case: bool = 
         )
     if literal or not _REPEATS.search(pattern):
         # Each character of it stands for at most one of the text, and what looks around for none; one more to look at.
-        return Pattern(binary, _LONGEST_CODE_POINT * (len(raw) + 1), regex, None)
-    return Pattern(binary, None, regex, _beginnings(raw, _options(ignore_case=ignore_case, binary=binary)))
+        return Pattern(binary, _LONGEST_CODE_POINT * (len(raw) + 1), True, regex, None)
+    begun = _beginnings(raw, _options(ignore_case=ignore_case, binary=binary))
+    return Pattern(binary, _FALLBACK_REACH if begun is None else None, begun is not None, regex, begun)
 
 
 def _checked(pattern: str) -> bytes:

@@ -26,6 +26,10 @@ class Found(NamedTuple):
     open_ended: bool
     line: int
 
+    def shifted(self, by: int) -> Found:
+        """The same match in a text that this one is a part of, `by` bytes further on."""
+        return self._replace(start=self.start + by, end=self.end + by)
+
 
 class Sweep:
     """One search. `feed` it the text's blocks in order.

@@ -1,0 +1,153 @@
+"""What is around a match: the text, the place in the document's structure, and where a page that holds it may begin.
+
+Looked at only for the matches that are shown. Each costs a command or two, and its place the bytes between the start
+of its result and itself, which are followed once for all matches of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from spillcache._async.store import Field, Store
+from spillcache.errors import SpillLost
+from spillcache.frame import CHUNK_BYTES, SEGMENT_CHUNKS, Chunk, chunk_fields, decode_frame, decode_text
+from spillcache.inventory import Contents
+from spillcache.manifest import Manifest
+from spillcache.search import KEY_BYTES, Found, Match, Root, State, key_offsets, place_of, skipped, window
+
+#: How far before a match its page may begin, in bytes: there is a recorded cut in any stretch that long.
+_BEFORE = 1024
+#: Below this room for a page's chunk, its beginning is as near to the match as can be.
+_AMPLE_ROOM = 4 * _BEFORE
+#: Bytes of a match that are shown in any case.
+_LEAST_SHOWN = 64
+#: The structure of a document is followed in whole words of its bitmaps.
+_WORD = 64
+#: Chunks that one command asks for: one is worked on while the others wait, compressed.
+_FETCH_CHUNKS = 4
+
+
+async def read_texts(store: Store, spill_id: str, manifest: Manifest, start: int, end: int) -> AsyncIterator[bytes]:
+    """Bytes `start` to `end` of a payload, at most a chunk at a time; each chunk passes its own digest."""
+    first, last = start // CHUNK_BYTES, -(-end // CHUNK_BYTES)
+    while first < last:
+        stop = min(first - first % _FETCH_CHUNKS + _FETCH_CHUNKS, last)  # a number that divides every segment
+        stored = await store.read(spill_id, first // SEGMENT_CHUNKS, chunk_fields(first, stop))
+        for index, frame in enumerate(stored, first):
+            at = index * CHUNK_BYTES
+            text = decode_text(_there(frame), spill_id, index, manifest.size)
+            yield text[max(0, start - at) : end - at]
+        first = stop
+
+
+class Surroundings:
+    """Looks at what is around the matches of one search, which are asked for in order."""
+
+    def __init__(self, store: Store, spill_id: str, manifest: Manifest, contents: Contents) -> None:
+        self._store, self._spill_id, self._manifest = store, spill_id, manifest
+        self._results = contents.inventory.results
+        self._chunks: dict[int, Chunk] = {}
+        self._states: dict[int, State] = {}
+
+    def result_at(self, at: int) -> int | None:
+        """The number (from 1) of the named result in which byte `at` lies."""
+        place = int(self._results.start.searchsorted(at, "right")) - 1
+        return place + 1 if place >= 0 and at < int(self._results.end[place]) else None
+
+    async def page_start(self, at: int, scope_start: int, room: int) -> int:
+        """Where a page that shows byte `at` begins well: at the shallowest recorded cut before it, or a result."""
+        if self._manifest.kind == "bytes":
+            return at
+        least = max(scope_start, at - _BEFORE)
+        cuts: list[tuple[bool, int, int]] = []
+        for index in range(least // CHUNK_BYTES, at // CHUNK_BYTES + 1):
+            chunk, base = await self._chunk(index), index * CHUNK_BYTES
+            for end, depth in zip(chunk.ends, chunk.depths, strict=True):
+                if least <= base + end <= at:
+                    cuts.append((end not in chunk.starts, depth, base + end))
+        if not cuts:
+            return scope_start
+        if room < _AMPLE_ROOM:
+            return max(cut for *_, cut in cuts)
+        return min(cuts, key=lambda cut: (cut[0], cut[1], -cut[2]))[2]
+
+    async def match(self, found: Found, context: int, scope: tuple[int, int], cursor: str) -> Match:
+        """All that is said of a match, which lies in the bytes `scope`."""
+        start, end = found.start, found.end
+        most = max(2 * context, _LEAST_SHOWN)
+        matched = await self._text(start, min(end, start + most + 1))
+        before = await self._text(max(scope[0], start - context), start)
+        after = await self._text(end, min(scope[1], end + context))
+        binary = self._manifest.kind == "bytes"
+        text, cut = window(before, matched, after, most, binary=binary)
+        match = Match(start, end, "text", text, cut or found.open_ended, cursor, line=found.line or None)
+        if self._manifest.kind not in ("json", "ndjson"):
+            return match
+        root = await self._root(found)
+        state = await self._state(root, start)
+        skip = skipped(matched, state)
+        only_between = not skip and not state.in_string and not matched.strip(b" \t\r\n,:{}[]")
+        state = state.after(matched[:skip])
+        heads = {at: await self._text(at, at + KEY_BYTES) for at in key_offsets(state)}
+        path, role = place_of(start + skip, end, only_between, root, state, heads)
+        return Match(start, end, role, text, match.cut, cursor, path, match.line, self.result_at(start + skip))
+
+    async def _root(self, found: Found) -> Root:
+        """Where to begin following the structure: at the line, at the named result, or at the very start."""
+        if self._manifest.kind == "ndjson":
+            return Root(await self._line_start(found.start), f"$[{found.line - 1}]", named=True)
+        number = self.result_at(found.start)
+        if number is None:
+            return Root(0, "$")
+        result = self._results[number - 1]
+        keyed = self._results.naming == "keys"
+        return Root(result.start, result.path, named=True, keyed=keyed)
+
+    async def _line_start(self, at: int) -> int:
+        end = at
+        while end:
+            begin = (end - 1) // CHUNK_BYTES * CHUNK_BYTES
+            line_end = (await self._text(begin, end)).rfind(b"\n")
+            if line_end >= 0:
+                return begin + line_end + 1
+            end = begin
+        return 0
+
+    async def _state(self, root: Root, at: int) -> State:
+        """What is open before byte `at`."""
+        state = self._states.get(root.start)
+        if state is None or state.at > at:
+            state = root.state()
+        rest = b""
+        aligned = root.start + (at - root.start) // _WORD * _WORD
+        async for text in read_texts(self._store, self._spill_id, self._manifest, state.at, aligned):
+            rest += text
+            whole = len(rest) // _WORD * _WORD
+            state, rest = state.after(rest[:whole]), rest[whole:]
+        self._states = {start: kept for start, kept in self._states.items() if not start}  # the document's own stays
+        self._states[root.start] = state
+        return state.after(await self._text(aligned, at))
+
+    async def _text(self, start: int, end: int) -> bytes:
+        """Bytes of the payload, of a chunk or two."""
+        end = min(end, self._manifest.size)
+        parts = []
+        for index in range(start // CHUNK_BYTES, -(-end // CHUNK_BYTES)):
+            chunk, at = await self._chunk(index), index * CHUNK_BYTES
+            own = len(chunk.text) - chunk.overhang
+            parts.append(chunk.text[max(0, start - at) : min(own, end - at)])
+        return b"".join(parts)
+
+    async def _chunk(self, index: int) -> Chunk:
+        if index not in self._chunks:
+            segment, field = divmod(index, SEGMENT_CHUNKS)
+            (frame,) = await self._store.read(self._spill_id, segment, [str(field)])
+            kept = list(self._chunks.items())[-1:]  # neighbours ask for the same two
+            self._chunks = dict(kept) | {index: decode_frame(_there(frame), self._spill_id, index, self._manifest.size)}
+        return self._chunks[index]
+
+
+def _there(frame: Field) -> bytes:
+    if frame is None:
+        raise SpillLost("a chunk is gone: it was deleted from the store")
+    return frame

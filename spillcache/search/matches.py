@@ -1,0 +1,184 @@
+"""Matches: what a search answers. It is never the data, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spillcache.errors import BudgetTooSmall
+from spillcache.search.place import Role
+from spillcache.search.sweep import MOST_HELD
+from spillcache.shown import shown_text
+from spillcache.wire import Wire, most_that_fits
+
+#: Matches after which counting ends. Each costs 2 µs, so this is a fifth of a second.
+MOST_COUNTED = 100_000
+#: Results that are recommended for reading, at most.
+_MOST_NEXT = 5
+
+_NOT_THE_DATA = "A match is not the data: read on from its cursor before judging."
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match: bytes `start` to `end` of the payload.
+
+    `role` says what was matched, `path` the innermost value it lies in, None where the payload is not JSON; then
+    `line` (from 1) may be known. `text` is the match with its context, `cut` when the match is longer than what is
+    shown of it. `cursor` begins a walk there. `result` is the number (from 1) of the named result it lies in.
+    """
+
+    start: int
+    end: int
+    role: Role
+    text: str
+    cut: bool
+    cursor: str
+    path: str | None = None
+    line: int | None = None
+    result: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The match as it is sent."""
+        answer: dict[str, Any] = {"bytes": f"{self.start}-{self.end}"}
+        if self.path is not None:
+            answer["path"] = self.path
+        if self.line is not None:
+            answer["line"] = self.line
+        answer |= {"in": self.role, "text": self.text}
+        if self.cut:
+            answer["cut"] = True
+        return answer | {"cursor": self.cursor}
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """A result whose values were not shown, and the cursor of its first page."""
+
+    result: int
+    name: str
+    cursor: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The recommendation as it is sent."""
+        return {"result": self.result, "name": self.name, "cursor": self.cursor}
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The first matches of a pattern, in the order of the payload.
+
+    `total` counts all of them, unless `capped`: then there are at least so many. `searched` are the bytes looked at,
+    `size` those there were to look at: all of the payload, or of result number `result`. `overran`: a possible match
+    of more than a MiB was given up; `reach`: matches of more bytes may be missing. `starts` are the first cursors of
+    the results that the matches lie in.
+    """
+
+    spill_id: str
+    total: int
+    capped: bool
+    searched: int
+    size: int
+    matches: tuple[Match, ...]
+    result: int | None = None
+    overran: bool = False
+    reach: int | None = None
+    starts: tuple[Next, ...] = field(default=(), repr=False)
+
+    @property
+    def no_values(self) -> bool:
+        """Whether there are matches, and all that are shown are keys or labels."""
+        return bool(self.matches) and all(match.role in ("key", "label") for match in self.matches)
+
+    @property
+    def read_next(self) -> tuple[Next, ...]:
+        """Where to read the values of what was only named: the first cursors of these results, at most five."""
+        if not self.no_values:
+            return ()
+        named = {match.result for match in self.matches}
+        return tuple(start for start in self.starts if start.result in named)[:_MOST_NEXT]
+
+    @property
+    def note(self) -> str:
+        """What this is and what it is not, in words."""
+        return " ".join(self._notes())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as it is sent. `status` speaks of the data, of which this is never all."""
+        answer: dict[str, Any] = {"status": "PARTIAL", "matches_total": self.total}
+        if self.capped:
+            answer["matches_capped"] = True
+        answer |= {"shown": len(self.matches), "searched": self.searched, "note": self.note}
+        answer["matches"] = [match.as_dict() for match in self.matches]
+        if self.read_next:
+            answer["read_next"] = [start.as_dict() for start in self.read_next]
+        return answer
+
+    def within(self, budget: int, wire: Wire) -> Matches:
+        """The same with as many matches as fit into `budget` bytes on the wire, one without its text if need be.
+
+        Raises `BudgetTooSmall`.
+        """
+
+        def size(shown: int) -> int:
+            return wire.size(self._only(shown).as_dict())
+
+        shown = most_that_fits(len(self.matches), lambda shown: size(shown) <= budget)
+        while shown and size(shown) > budget:  # words differ a little with the number, so the search may be one off
+            shown -= 1
+        if shown or not self.matches:
+            least = self._only(shown)
+        else:
+            least = replace(self, matches=(replace(self.matches[0], text="", cut=True),), starts=self.starts[:1])
+        if wire.size(least.as_dict()) > budget:
+            raise BudgetTooSmall(
+                f"the answer of a search cannot be made within {budget} bytes", minimum=wire.size(least.as_dict())
+            )
+        return least
+
+    def _only(self, shown: int) -> Matches:
+        return replace(self, matches=self.matches[:shown])
+
+    def _notes(self) -> Iterator[str]:
+        where = "of the payload" if self.result is None else f"of result {self.result} alone"
+        if not self.total:
+            yield (
+                f"No match in the {self.searched} bytes {where}. No match is not the absence of data: it may be "
+                "written otherwise. Read the pages before saying that there is none."
+            )
+        elif self.no_values:
+            yield (
+                f"{self._shown_of_all()} keys or labels; no values were shown. A name that was found says nothing of "
+                "its values: read them" + (", each result from its cursor in read_next." if self.read_next else ".")
+            )
+        else:
+            yield _NOT_THE_DATA
+        if self.capped:
+            yield (
+                f"Counting ended at {self.total} matches, after {self.searched} of {self.size} bytes: there may be "
+                "more. Ask for a narrower pattern."
+            )
+        elif self.total > len(self.matches):
+            yield f"{self.total - len(self.matches)} matches are not shown."
+        if self.result is not None and self.total:
+            yield f"Only result {self.result} was searched."
+        if self.overran:
+            yield f"A possible match of more than {MOST_HELD} bytes was not followed to its end."
+        if self.reach is not None:
+            yield f"Matches of more than {self.reach} bytes may be missing."
+
+    def _shown_of_all(self) -> str:
+        count = len(self.matches)
+        if count == self.total and not self.capped:
+            return "The only match is one of" if count == 1 else f"All {count} matches are"
+        return f"All matches shown ({count} of {self.total}) are"
+
+
+def window(before: bytes, match: bytes, after: bytes, most: int, *, binary: bool) -> tuple[str, bool]:
+    """The text of a match with its context, and whether the match is longer than the `most` bytes shown of it."""
+    cut = len(match) > most
+    raw = before + (match[:most] if cut else match + after)
+    if not binary:
+        return shown_text(raw.decode("utf-8", "ignore")), cut  # at both ends half a code point is left out
+    return shown_text(raw.decode("utf-8", "replace")), cut
