@@ -1,0 +1,215 @@
+"""Finding series in a payload, by the keys that hold their samples and the labels before them.
+
+A key of JSON is found by its bytes: inside a string its quotes would be escaped. What lies behind it is then checked to
+the last byte, so nothing is taken for a series that is none; what is one and has another form is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from spillcache.series.frames import read_frame
+from spillcache.series.model import MAX_LABEL_BYTES, MAX_LABELS_BYTES, MAX_SERIES, Axis, Form, Series, SeriesTable
+from spillcache.series.samples import Told, tell_samples
+
+#: Bytes before a list of samples in which its labels are looked for.
+_LABELS_WITHIN = 16_384
+#: How often a log line may look like the end of its stream before that is given up.
+_MOST_TRIES = 16
+_ONLY_STR = {str}
+_LABEL_KEYS = (b'"metric"', b'"stream"', b'"labels"')
+
+_VALUES = re.compile(rb'"(values?)"\s*:\s*(?=\[)')
+_OPEN = re.compile(rb'\[\s*(?:\[\s*(")?)?')
+_CLOSE = re.compile(rb"\]\s*\]")
+_LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
+_SAMPLE = re.compile(rb'\[\s*([-+0-9.eE]{1,40})\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
+_AFTER_KEY = re.compile(rb"\s*:\s*(?=\{)")
+_BETWEEN = re.compile(rb"[^\[\]{}]*,\s*")
+_END = re.compile(rb"\s*\}")
+_SCHEMA_TO_DATA = re.compile(rb'\s*,\s*"data"\s*:\s*\{\s*')
+
+
+def find_series(text: bytes, *, whole: bool) -> SeriesTable:
+    """The series in a JSON payload, or in its beginning when it is not `whole`."""
+    found: list[Series] = []
+    axes: list[Axis] = []
+    partial: list[str] = [] if whole else ["window"]
+    kept = 0
+    for one in _Finder(text).run():
+        if isinstance(one, Axis):
+            axes.append(one)
+            continue
+        kept += len(one.labels)
+        if len(found) >= MAX_SERIES or kept > MAX_LABELS_BYTES:
+            partial.append("too_many")
+            break
+        found.append(one)
+    return SeriesTable(tuple(found), tuple(axes), tuple(partial))
+
+
+class _Finder:
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._floor = 0  # where the series before ended
+        self._key = _LABEL_KEYS[0]
+
+    def run(self) -> Iterator[Series | Axis]:
+        text, at = self._text, 0
+        while (at := text.find(b'"value', at)) >= 0:
+            key = _VALUES.match(text, at)
+            if key is None or (at and text[at - 1] == 0x5C):  # an escaped quote: the end of some other string
+                at += 6
+                continue
+            self._end = key.end()
+            yield from self._samples(at, key.end(), key[1] == b"values")
+            at = self._end
+            self._floor = self._end
+
+    def _samples(self, key: int, start: int, many: bool) -> Iterator[Series | Axis]:
+        """The series whose samples begin at `start`, their key at `key`; `_end` is moved to behind them."""
+        text = self._text
+        opened = _OPEN.match(text, start)
+        if opened is None:
+            return
+        if not many:
+            yield from self._of_vector(key, start)
+        elif opened[1]:
+            yield from self._of_lines(key, start)
+        elif not (found := list(self._of_matrix(key, start))):
+            yield from self._of_frame(key, start)
+        else:
+            yield from found
+
+    def _of_vector(self, key: int, start: int) -> Iterator[Series]:
+        sample = _SAMPLE.match(self._text, start)
+        if sample is not None:
+            time, value = sample[1].decode(), sample[2].decode()
+            nan = value == "NaN"
+            least = "" if nan else value
+            told = Told(1, int(nan), time, time, least, least, value)
+            yield from self._series("vector", key, start, sample.end(), told)
+
+    def _of_matrix(self, key: int, start: int) -> Iterator[Series]:
+        text = self._text
+        first = text.find(b"]", start)
+        if text[first + 1 : first + 2] in (b",", b"]"):
+            end = text.find(b"]]", first) + 2
+        else:
+            close = _CLOSE.search(text, first) if first >= 0 else None
+            end = close.end() if close else 0
+        if end > start and (told := tell_samples(text[start:end])) is not None:
+            yield from self._series("matrix", key, start, end, told)
+
+    def _of_lines(self, key: int, start: int) -> Iterator[Series]:
+        text = self._text
+        for tried, close in enumerate(_LINE_CLOSE.finditer(text, start)):
+            if tried == _MOST_TRIES:
+                return
+            if text[close.start() - 1] == 0x5C and _escapes(text, close.start()):
+                continue
+            samples = _loaded(text[start : close.end()])
+            if isinstance(samples, list) and all(_is_line(sample) for sample in samples):
+                times = sorted((samples[0][0], samples[-1][0]), key=int)  # streams are listed backwards as well
+                yield from self._series(
+                    "streams", key, start, close.end(), Told(len(samples), 0, times[0], times[1], "", "", "")
+                )
+                return
+
+    def _of_frame(self, key: int, start: int) -> Iterator[Series | Axis]:
+        text = self._text
+        schema = text.rfind(b'"schema"', max(self._floor, key - _LABELS_WITHIN), key)
+        after = _AFTER_KEY.match(text, schema + 8) if schema >= 0 else None
+        if after is None:
+            return
+        data = text.rfind(b'"data"', after.end(), key)
+        comma = text.rfind(b",", after.end(), data) if data >= 0 else -1
+        between = _SCHEMA_TO_DATA.match(text, comma) if comma >= 0 else None
+        if between is None or between.end() != key:
+            return
+        written = text[after.end() : comma].rstrip()
+        frame = read_frame(text, written, start)
+        if frame is None:
+            return
+        begin, end = self._object(schema, frame.end)
+        self._end = end
+        if frame.axis is not None:
+            yield frame.axis
+        for column in frame.columns:
+            labels = column.labels if len(column.labels) <= MAX_LABEL_BYTES else ""
+            place = (after.end(), after.end() + len(written), column.start, column.end)
+            yield _made("frame", begin, end, place, labels, column.told)
+
+    def _series(self, form: Form, key: int, start: int, end: int, told: Told) -> Iterator[Series]:
+        found = self._labels(key)
+        if found is None:
+            return
+        label_key, labels_start, labels_end = found
+        begin, stop = self._object(label_key, end)
+        self._end = stop
+        written = labels_end - labels_start <= MAX_LABEL_BYTES
+        labels = self._text[labels_start:labels_end].decode() if written else ""
+        yield _made(form, begin, stop, (labels_start, labels_end, start, end), labels, told)
+
+    def _labels(self, key: int) -> tuple[int, int, int] | None:
+        """Where the labels of the samples at `key` have their key, begin and end: members of the same object."""
+        text, floor = self._text, max(self._floor, key - _LABELS_WITHIN)
+        for name in (self._key, *_LABEL_KEYS):
+            at = text.rfind(name, floor, key)
+            after = _AFTER_KEY.match(text, at + len(name)) if at >= 0 and text[at - 1] != 0x5C else None
+            if after is None:
+                continue
+            if text[key - 2 : key] == b"}," and _are_labels(text[after.end() : key - 1]):
+                self._key = name
+                return at, after.end(), key - 1
+            # otherwise with blanks or simple members between
+            for end in (text.rfind(b"}", after.end(), key) + 1, text.find(b"}", after.end(), key) + 1):
+                between = _BETWEEN.match(text, end) if end else None
+                if between is not None and between.end() == key and _are_labels(text[after.end() : end]):
+                    self._key = name
+                    return at, after.end(), end
+        return None
+
+    def _object(self, first_key: int, end: int) -> tuple[int, int]:
+        """The object from its first member to its last, with its braces where these stand right beside."""
+        if self._text[first_key - 1] == 0x7B and self._text[end : end + 1] == b"}":
+            return first_key - 1, end + 1
+        before = self._text[max(0, first_key - 64) : first_key].rstrip()
+        begin = first_key
+        if before.endswith(b"{"):
+            begin = max(0, first_key - 64) + len(before) - 1
+        closing = _END.match(self._text, end)
+        return begin, closing.end() if closing and begin != first_key else end
+
+
+def _made(form: Form, start: int, end: int, place: tuple[int, int, int, int], labels: str, told: Told) -> Series:
+    return Series(form, start, end, *place, told.points, told.nan, labels, *told[2:])
+
+
+def _escapes(text: bytes, at: int) -> bool:
+    """Whether the byte at `at` is escaped: an odd number of backslashes stands before it."""
+    before = text[max(0, at - 256) : at]
+    return (len(before) - len(before.rstrip(b"\\"))) % 2 == 1
+
+
+def _loaded(written: bytes) -> Any:
+    try:
+        return orjson.loads(written)
+    except ValueError:
+        return None
+
+
+def _are_labels(written: bytes) -> bool:
+    found = _loaded(written)
+    return isinstance(found, dict) and set(map(type, found.values())) <= _ONLY_STR
+
+
+def _is_line(sample: Any) -> bool:
+    return (
+        isinstance(sample, list) and len(sample) == 2 and all(isinstance(part, str) for part in sample)
+        and sample[0].isascii() and sample[0].isdecimal() and len(sample[0]) <= 32
+    )  # fmt: skip

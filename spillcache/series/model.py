@@ -1,0 +1,70 @@
+"""What is known of the series of a payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+#: Series that are told of one payload at most.
+MAX_SERIES = 10_000
+#: Bytes of labels kept of one series at most, and of all together.
+MAX_LABEL_BYTES, MAX_LABELS_BYTES = 2_048, 2 << 20
+
+#: How the samples of a series are written: `[[time,"value"],…]`, `[time,"value"]`, `[["time","line"],…]`, or as one
+#: column of a data frame.
+Form = Literal["matrix", "vector", "streams", "frame"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+class Series(NamedTuple):
+    """One series: where it is in the payload, in bytes, and what its samples say.
+
+    `start`..`end` is the object that holds it, `values_start`..`values_end` its list of samples, brackets included.
+    `labels` is its JSON object of labels as written, empty where it is longer than MAX_LABEL_BYTES, and
+    `labels_start`..`labels_end` its place.
+    The first and last time and the values are spelled as in the payload; all are "" where there are none, and values
+    are where samples are no numbers (log lines). `nan` counts samples that are NaN or null: they are neither least nor
+    greatest.
+    """
+
+    form: Form
+    start: int
+    end: int
+    labels_start: int
+    labels_end: int
+    values_start: int
+    values_end: int
+    points: int
+    nan: int
+    labels: str
+    first_time: str
+    last_time: str
+    least: str
+    greatest: str
+    last: str
+
+
+class Axis(NamedTuple):
+    """The times of a data frame, `start`..`end` with the brackets, when each is `step` (spelled) after the one before.
+
+    `first` is the first one as spelled; there are `points`.
+    """
+
+    start: int
+    end: int
+    first: str
+    step: str
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesTable:
+    """The series of a payload in the order of its bytes, and the regular time columns of its data frames.
+
+    `partial` says why there may be more than these: "window" (only the beginning of the payload was looked at),
+    "too_many" (more series, or labels, than are kept).
+    """
+
+    series: tuple[Series, ...] = ()
+    axes: tuple[Axis, ...] = ()
+    partial: tuple[str, ...] = ()

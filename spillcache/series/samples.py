@@ -1,0 +1,80 @@
+"""Lists of samples: whether they have exactly the form that is expected, and what their numbers say.
+
+A list is `[[time,"value"],…]` or, of an instant vector, `[time,"value"]`. Its form is checked by taking away all that a
+number may consist of: what is left must be the bare skeleton of so many samples. Numbers are compared as parsed, and
+told as spelled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import orjson
+
+_BLANKS = b" \t\r\n"
+_NUMBER_OR_BLANK = b"0123456789.eE+-NaInf" + _BLANKS
+
+
+class Told(NamedTuple):
+    """What a list of samples says; see `Series`."""
+
+    points: int
+    nan: int
+    first_time: str
+    last_time: str
+    least: str
+    greatest: str
+    last: str
+
+
+def tell_samples(written: bytes) -> Told | None:
+    """What `[[time,"value"],…]` says; None when it has not exactly this form, blanks aside."""
+    skeleton = written.translate(None, _NUMBER_OR_BLANK)
+    count = len(skeleton) // 6
+    if not count or skeleton != b"[%b]" % (b'[,""],' * count)[:-1] or b'""' in written:
+        return None
+    spelled = written.split(b'"')[1::2]
+    text = written
+    if b" " in written or b"\n" in written or b"\t" in written or b"\r" in written:
+        text = written.translate(None, _BLANKS)
+        if any(value.translate(None, _BLANKS) != value for value in spelled):
+            return None
+    values = _values(spelled)
+    if values is None or b"[," in text:
+        return None
+    first_time = text[2 : text.index(b",")].decode()
+    last_time = text[text.rindex(b"[") + 1 : text.rindex(b",")].decode()
+    last = spelled[-1].decode()
+    extremes, nan = find_extremes(values)
+    if extremes is None:
+        return Told(count, nan, first_time, last_time, "", "", last)
+    least, greatest = (spelled[place].decode() for place in extremes)
+    return Told(count, nan, first_time, last_time, least, greatest, last)
+
+
+def find_extremes(values: list[float | None]) -> tuple[tuple[int, int] | None, int]:
+    """The places of the least and the greatest of values, if there are any, and how many are None, for no number."""
+    nan = values.count(None)
+    if nan == len(values):
+        return None, nan
+    if nan:
+        shown = [place for place, value in enumerate(values) if value is not None]
+        weigh = values.__getitem__
+        return (min(shown, key=weigh), max(shown, key=weigh)), nan  # type: ignore[arg-type]  # none of these is None
+    numbers: list[float] = values  # type: ignore[assignment]  # there is no None among them
+    return (numbers.index(min(numbers)), numbers.index(max(numbers))), 0
+
+
+def _values(spelled: list[bytes]) -> list[float | None] | None:
+    """The values as numbers, None for NaN; no list at all where one is neither."""
+    joined = b",".join(spelled)
+    try:
+        numbers: list[float | None] = orjson.loads(b"[%b]" % joined.replace(b"NaN", b"null"))
+        return numbers if len(numbers) == len(spelled) else None
+    except ValueError:  # infinities, and numbers as JSON does not spell them
+        pass
+    try:
+        return [None if math.isnan(value) else value for value in map(float, spelled)]
+    except ValueError:
+        return None

@@ -1,0 +1,74 @@
+"""The series of a spill as they are stored: field `series` of segment 0, columns of numbers and a list of texts.
+
+```
+line 1    JSON: how many series, partial, axes
+rest      nine columns of 64-bit integers, by planes of bytes as in the table of results, and a JSON list of the texts
+```
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import orjson
+import zstandard
+
+from spillcache.digest import seal, unseal
+from spillcache.errors import SpillCorrupt
+from spillcache.series.model import FORMS, Axis, Series, SeriesTable
+
+FIELD = "series"
+
+_WORD = 8
+_COLUMNS = 9
+_TEXTS = 6
+_WHOLE_NUMBER = np.dtype("<i8")
+
+
+def encode_series(table: SeriesTable, spill_id: str) -> bytes:
+    """The bytes of field `series`."""
+    count = len(table.series)
+    columns = np.array([_numbers(one) for one in table.series], _WHOLE_NUMBER).reshape(count, _COLUMNS).T
+    columns = np.ascontiguousarray(columns)
+    columns[2:7] -= columns[1]  # places, told from where the series begins
+    columns[1] = np.diff(columns[1], prepend=0)
+    planes = columns.view(np.uint8).reshape(_COLUMNS, count, _WORD).transpose(0, 2, 1)
+    texts = [[one[len(one) - _TEXTS + column] for one in table.series] for column in range(_TEXTS)]
+    head = orjson.dumps([count, table.partial, [tuple(axis) for axis in table.axes]])
+    body = b"%b\n%b%b" % (head, planes.tobytes(), orjson.dumps(texts))
+    return seal(spill_id, 0, FIELD, zstandard.compress(body, 1))
+
+
+@functools.lru_cache(maxsize=64)  # by the very bytes that Redis sent: the pages of a walk all bring the same ones
+def decode_series(stored: bytes, spill_id: str) -> SeriesTable:
+    """Read field `series`. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
+    try:
+        head, _, packed = zstandard.decompress(unseal(spill_id, 0, FIELD, stored)).partition(b"\n")
+        count, partial, axes = orjson.loads(head)
+        series = _unpacked(packed, count) if count else ()
+        return SeriesTable(series, tuple(Axis(*axis) for axis in axes), tuple(partial))
+    except (zstandard.ZstdError, ValueError, TypeError, IndexError):
+        raise SpillCorrupt("the table of series does not have its form") from None
+
+
+def _unpacked(packed: bytes, count: int) -> tuple[Series, ...]:
+    size = _COLUMNS * _WORD * count
+    planes = np.frombuffer(packed, np.uint8, size)
+    rows = np.ascontiguousarray(planes.reshape(_COLUMNS, _WORD, count).transpose(0, 2, 1))
+    columns = rows.reshape(_COLUMNS, count * _WORD).view(_WHOLE_NUMBER)
+    columns[1] = np.cumsum(columns[1])
+    columns[2:7] += columns[1]
+    texts = zip(*orjson.loads(packed[size:]), strict=True)
+    rows_of_numbers: list[list[int]] = columns.T.tolist()
+    return tuple(
+        Series(FORMS[form], *(*places, *spelled))
+        for (form, *places), spelled in zip(rows_of_numbers, texts, strict=True)
+    )
+
+
+def _numbers(one: Series) -> tuple[int, ...]:
+    return (
+        FORMS.index(one.form), one.start, one.end, one.labels_start, one.labels_end, one.values_start, one.values_end,
+        one.points, one.nan,
+    )  # fmt: skip
