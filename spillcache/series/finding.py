@@ -24,7 +24,8 @@ _ONLY_STR = {str}
 _LABEL_KEYS = (b'"metric"', b'"stream"', b'"labels"')
 
 _VALUES = re.compile(rb'"(values?)"\s*:\s*(?=\[)')
-_OPEN = re.compile(rb'\[\s*(?:\[\s*(")?)?')
+_LINES = re.compile(rb'\[\s*\[\s*"')
+_SAMPLES = re.compile(rb'\[\s*\[\s*[-+0-9.eE]{1,40}\s*,\s*"')
 _CLOSE = re.compile(rb"\]\s*\]")
 _LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
 _SAMPLE = re.compile(rb'\[\s*([-+0-9.eE]{1,40})\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
@@ -72,18 +73,14 @@ class _Finder:
 
     def _samples(self, key: int, start: int, many: bool) -> Iterator[Series | Axis]:
         """The series whose samples begin at `start`, their key at `key`; `_end` is moved to behind them."""
-        text = self._text
-        opened = _OPEN.match(text, start)
-        if opened is None:
-            return
         if not many:
             yield from self._of_vector(key, start)
-        elif opened[1]:
+        elif _SAMPLES.match(self._text, start):
+            yield from self._of_matrix(key, start)
+        elif _LINES.match(self._text, start):
             yield from self._of_lines(key, start)
-        elif not (found := list(self._of_matrix(key, start))):
-            yield from self._of_frame(key, start)
         else:
-            yield from found
+            yield from self._of_frame(key, start)
 
     def _of_vector(self, key: int, start: int) -> Iterator[Series]:
         sample = _SAMPLE.match(self._text, start)
@@ -98,7 +95,7 @@ class _Finder:
         text = self._text
         first = text.find(b"]", start)
         if text[first + 1 : first + 2] in (b",", b"]"):
-            end = text.find(b"]]", first) + 2
+            end = text.find(b'"]]', first - 1) + 3
         else:
             close = _CLOSE.search(text, first) if first >= 0 else None
             end = close.end() if close else 0

@@ -32,7 +32,7 @@ def tell_samples(written: bytes) -> Told | None:
     """What `[[time,"value"],…]` says; None when it has not exactly this form, blanks aside."""
     skeleton = written.translate(None, _NUMBER_OR_BLANK)
     count = len(skeleton) // 6
-    if not count or skeleton != b"[%b]" % (b'[,""],' * count)[:-1] or b'""' in written:
+    if not count or skeleton != b"[%b]" % (b'[,""],' * count)[:-1]:
         return None
     spelled = written.split(b'"')[1::2]
     text = written
@@ -40,8 +40,8 @@ def tell_samples(written: bytes) -> Told | None:
         text = written.translate(None, _BLANKS)
         if any(value.translate(None, _BLANKS) != value for value in spelled):
             return None
-    values = _values(spelled)
-    if values is None or b"[," in text:
+    values = None if b"" in spelled else _values(spelled)
+    if values is None:
         return None
     first_time = text[2 : text.index(b",")].decode()
     last_time = text[text.rindex(b"[") + 1 : text.rindex(b",")].decode()
@@ -55,15 +55,20 @@ def tell_samples(written: bytes) -> Told | None:
 
 def find_extremes(values: list[float | None]) -> tuple[tuple[int, int] | None, int]:
     """The places of the least and the greatest of values, if there are any, and how many are None, for no number."""
-    nan = values.count(None)
-    if nan == len(values):
-        return None, nan
-    if nan:
+    if not values:
+        return None, 0
+    if len(values) == 1:
+        return (None, 1) if values[0] is None else ((0, 0), 0)
+    try:  # most have no gap, and looking for one takes as long as all the rest
+        numbers: list[float] = values  # type: ignore[assignment]
+        return (numbers.index(min(numbers)), numbers.index(max(numbers))), 0
+    except TypeError:
         shown = [place for place, value in enumerate(values) if value is not None]
-        weigh = values.__getitem__
-        return (min(shown, key=weigh), max(shown, key=weigh)), nan  # type: ignore[arg-type]  # none of these is None
-    numbers: list[float] = values  # type: ignore[assignment]  # there is no None among them
-    return (numbers.index(min(numbers)), numbers.index(max(numbers))), 0
+    nan = len(values) - len(shown)
+    if not shown:
+        return None, nan
+    weigh = values.__getitem__
+    return (min(shown, key=weigh), max(shown, key=weigh)), nan  # type: ignore[arg-type]  # none of these is None
 
 
 def _values(spelled: list[bytes]) -> list[float | None] | None:
