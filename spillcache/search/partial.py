@@ -1,16 +1,17 @@
 r"""What may still become a match: from a pattern, the pattern of its own beginnings.
 
 A text that comes in blocks ends, at each edge, where it does not end. Of the pattern `foo.*bar` the beginnings are
-`f`, `fo`, `foo` and `foo` with anything after it; where one of them reaches the edge, what follows decides. So with
-`\z` for "here the block ends"
+`f`, `fo`, `foo` and `foo` with anything after it; where one of them reaches the edge, what follows decides. So
 
-    beginnings(one character)  =  \z
+    beginnings(one character)  =  nothing at all
     beginnings(AB)             =  beginnings(A) | A beginnings(B)
     beginnings(A|B)            =  beginnings(A) | beginnings(B)
     beginnings(A*), (A+), …    =  A* beginnings(A)
 
-and whatever looks around (`^`, `$`, `\b`) is undecided at the edge like a character. The parts of the pattern are
-copied as they stand; nothing needs to be understood of them but where they end. Syntax: that of RE2.
+and whatever looks around (`^`, `$`, `\b`) is undecided at the edge like a character. Behind all of it comes `\z`, "here
+the block ends", once and last: RE2 then reads backwards from the edge, and stops as soon as nothing can begin there.
+The parts of the pattern are copied as they stand; nothing needs to be understood of them but where they end. Syntax:
+that of RE2.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_EDGE = r"\z"
 _ESCAPE = re.compile(
     r"\\(?:x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|[pP]\{[^}]*\}|[pP].|[0-7]{1,3}|.)",
     re.DOTALL,
@@ -55,7 +55,7 @@ def beginnings(pattern: str) -> str | None:
         return None
     if reading.at < len(pattern) or part.beginnings is None:
         return None
-    return f"{head}(?:{part.beginnings})"
+    return rf"{head}(?:{part.beginnings})\z"
 
 
 class _Reading:
@@ -68,8 +68,7 @@ class _Reading:
         while self._next() == "|":
             self.at += 1
             branches.append(self._sequence(depth))
-        found = [branch.beginnings for branch in branches if branch.beginnings is not None]
-        return _Part("|".join(branch.text for branch in branches), "|".join(found) or None)
+        return _Part("|".join(branch.text for branch in branches), _any_of(*(branch.beginnings for branch in branches)))
 
     def _sequence(self, depth: int) -> _Part:
         parts = []
@@ -82,15 +81,15 @@ class _Reading:
             case "(":
                 return self._group(depth)
             case "[":
-                return _Part(self._take(_CLASS), _EDGE)
+                return _Part(self._take(_CLASS), "")
             case "\\":
                 escape = self._take(_ESCAPE)
                 if escape in (r"\Q", r"\E"):
                     raise _Unreadable
-                return _Part(escape, _EDGE)
+                return _Part(escape, "")
             case one:
                 self.at += 1
-                return _Part(one, _EDGE)
+                return _Part(one, "")
 
     def _group(self, depth: int) -> _Part:
         opening = _GROUP.match(self._pattern, self.at)
@@ -130,7 +129,10 @@ def _joined(parts: list[_Part]) -> _Part:
     if len(parts) == 1:
         return parts[0]
     first, second = _joined(parts[: len(parts) // 2]), _joined(parts[len(parts) // 2 :])
-    found = [] if first.beginnings is None else [first.beginnings]
-    if second.beginnings is not None:
-        found.append(f"{first.text}(?:{second.beginnings})")
-    return _Part(first.text + second.text, "|".join(found) or None)
+    behind = None if second.beginnings is None else f"{first.text}(?:{second.beginnings})"
+    return _Part(first.text + second.text, _any_of(first.beginnings, behind))
+
+
+def _any_of(*beginnings: str | None) -> str | None:
+    found = [one for one in beginnings if one is not None]
+    return "|".join(found) if found else None
