@@ -80,14 +80,16 @@ class PageAnswer(TypedDict):
     """One page. `next_cursor` is absent on the last one; COMPLETE says that the walk has served every byte."""
 
     position: str
+    view: NotRequired[Literal["compact"]]
     inventory: NotRequired[InventorySummary]
-    chunk_kind: Literal["json", "json_part", "ndjson", "csv", "text", "base64"]
+    chunk_kind: Literal["json", "json_part", "ndjson", "csv", "text", "base64", "compact"]
     chunk: str
     status: Literal["COMPLETE", "PARTIAL"]
     result_status: NotRequired[Literal["COMPLETE"]]
     unread: NotRequired[list[list[int]]]
     next_cursor: NotRequired[str]
     receipt: NotRequired[str]
+    range_receipt: NotRequired[str]
 
 
 class EntryAnswer(TypedDict):
@@ -115,6 +117,52 @@ class ListingAnswer(Caveats):
     entries: list[EntryAnswer]
     status: Literal["PARTIAL"]
     inventory_status: Literal["COMPLETE", "PARTIAL"]
+    next_cursor: NotRequired[str]
+
+
+#: With a key that is a word of Python's: `in` is what was matched.
+MatchAnswer = TypedDict(
+    "MatchAnswer",
+    {
+        "bytes": str,
+        "path": NotRequired[str],
+        "line": NotRequired[int],
+        "in": Literal["key", "label", "value", "text"],
+        "text": str,
+        "cut": NotRequired[Literal[True]],
+        "cursor": str,
+    },
+)
+
+
+class NextAnswer(TypedDict):
+    """A result of which only names were matched, and the cursor of its first page."""
+
+    result: int
+    name: str
+    cursor: str
+
+
+class MatchesAnswer(TypedDict):
+    """Some of the matches of a pattern, and how many there are. `status` speaks of the data, which this is not."""
+
+    status: Literal["PARTIAL"]
+    matches_total: int
+    matches_capped: NotRequired[Literal[True]]
+    shown: int
+    searched: int
+    note: str
+    matches: list[MatchAnswer]
+    read_next: NotRequired[list[NextAnswer]]
+
+
+class SeriesAnswer(TypedDict):
+    """Time series in numbers, derived from the data when it was stored: a table of contents, never the data."""
+
+    note: str
+    entries: list[dict[str, Any]]
+    status: Literal["PARTIAL"]
+    series_status: Literal["COMPLETE", "PARTIAL"]
     next_cursor: NotRequired[str]
 
 

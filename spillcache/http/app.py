@@ -8,7 +8,7 @@ from typing import Final
 from fastapi import Depends, FastAPI
 
 from spillcache import SpillCache, defaults
-from spillcache.http import content, reading, uploads
+from spillcache.http import content, hatches, reading, uploads
 from spillcache.http.document import DocumentedAPI
 from spillcache.http.parameters import each_once
 from spillcache.http.problems import answer_errors
@@ -26,11 +26,13 @@ def rest_app(
     cache: SpillCache,
     *,
     budget: int = defaults.BUDGET_BYTES,
+    full_bytes: int = defaults.FULL_BYTES,
     max_page_bytes: int = defaults.MAX_PAGE_BYTES,
 ) -> FastAPI:
     """The routes on `cache`, to be mounted at `MOUNT` behind an edge that puts a `Caller` into the scope.
 
-    `budget` is the size of an answer whose request names none, `max_page_bytes` the cap whatever it names, in bytes.
+    `budget` is the size of an answer whose request names none, `full_bytes` that of a full read, and `max_page_bytes`
+    the cap whatever it names, in bytes.
     """
     app = DocumentedAPI(
         title="spillcache",
@@ -50,8 +52,8 @@ def rest_app(
             "auto_configure": False,
         },
     )
-    app.state.serving = Serving(cache=cache, budget=budget, max_page_bytes=max_page_bytes)
-    for part in (uploads, reading, content):
+    app.state.serving = Serving(cache=cache, budget=budget, full_bytes=full_bytes, max_page_bytes=max_page_bytes)
+    for part in (uploads, reading, hatches, content):
         app.include_router(part.router, dependencies=[Depends(each_once)])
     answer_errors(app)
     return app

@@ -75,6 +75,30 @@ LISTING: Final[dict[str, Any]] = {
     "next_cursor": _CURSOR,
 }
 
+MATCHES: Final[dict[str, Any]] = {
+    "status": "PARTIAL",
+    "matches_total": 40,
+    "shown": 1,
+    "searched": 343_790,
+    "note": "A match is not the data: read on from its cursor before judging. 39 matches are not shown.",
+    "matches": [
+        {
+            "bytes": "15230-15236",
+            "path": "$.data[0].result[7].values[3][1]",
+            "in": "value",
+            "text": '[1780000015,"0.5"],[1780000030,"0.97"]',
+            "cursor": _CURSOR,
+        }
+    ],
+}
+SERIES: Final[dict[str, Any]] = {
+    "note": "Derived numbers: a table of contents, not the data.",
+    "entries": [],
+    "status": "PARTIAL",
+    "series_status": "PARTIAL",
+    "next_cursor": _CURSOR,
+}
+
 #: Errors whose next step depends on what was found.
 _EXAMPLES: Final[dict[str, SpillError]] = {
     "budget_too_small": BudgetTooSmall("a page cannot be made within 100 bytes", minimum=400),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Request
 from pydantic import BeforeValidator, Field
@@ -26,6 +26,12 @@ def _given(value: Any) -> Any:
 
 #: A size in bytes, or nothing. The document says nothing of "nothing": it cannot be sent.
 Size = Annotated[Annotated[int, Field(ge=1)] | SkipJsonSchema[None], BeforeValidator(_given)]
+
+#: Yes or no, or nothing.
+Flag = Annotated[bool | SkipJsonSchema[None], BeforeValidator(_given)]
+
+#: How pages are shown, or nothing.
+View = Annotated[Literal["raw", "compact"] | SkipJsonSchema[None], BeforeValidator(_given)]
 
 #: Text, or nothing.
 Text = Annotated[str | SkipJsonSchema[None], BeforeValidator(_given)]

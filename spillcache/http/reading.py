@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from spillcache import Stat
 from spillcache.caller import caller_of
+from spillcache.cursor import continues_compact
 from spillcache.http.answers import ListingAnswer, PageAnswer, StatAnswer, answer_response
 from spillcache.http.document import CURSOR_ERRORS, LISTING, PAGE, SPILL_ERRORS, STAT, refusals, shows
-from spillcache.http.parameters import Size, SpillId, Text
+from spillcache.http.parameters import Size, SpillId, Text, View
 from spillcache.http.serving import serving_of
 from spillcache.wire import PLAIN
 
@@ -27,10 +28,18 @@ class InventoryQuery(BaseModel):
     max_bytes: Annotated[Size, Field(description="Size cap of this answer, in bytes.")] = None
 
 
-class PageQuery(InventoryQuery):
-    """Which page of a payload, and how large."""
+class SeriesQuery(InventoryQuery):
+    """Which page, of the whole payload or of one result, and how large."""
 
-    result: Annotated[Text, Field(description="Name of a result, or its number: its pages alone.")] = None
+    result: Annotated[Text, Field(description="Name of a result, or its number: that one alone.")] = None
+
+
+class PageQuery(SeriesQuery):
+    """Which page of a payload, in which view, and how large."""
+
+    view: Annotated[View, Field(description="compact: time series with their labels once. Every value is there.")] = (
+        None
+    )
 
 
 @router.get(
@@ -64,12 +73,16 @@ async def stat_spill(request: Request, spill_id: SpillId) -> Response:
     },
 )
 async def read_page(request: Request, spill_id: SpillId, asked: Annotated[PageQuery, Query()]) -> Response:
-    """Page 1, or the page that a cursor asks for. Pages in a row are the payload, byte for byte."""
+    """Page 1, or the page that a cursor asks for.
+
+    Pages in a row are the payload, byte for byte; those of the compact view hold the same values in other words.
+    """
     serving = serving_of(request)
     page = await serving.cache.page(
         spill_id,
         cursor=asked.cursor,
         result=asked.result,
+        **({"view": "compact"} if (asked.view or _view_of(asked.cursor)) == "compact" else {}),
         budget=serving.budget_for(asked.max_bytes),
         tenant=caller_of(request.scope).tenant,
         wire=PLAIN,
@@ -112,6 +125,11 @@ async def delete_spill(request: Request, spill_id: SpillId) -> Response:
     """Remove a spill now, before its lease runs out."""
     await serving_of(request).cache.delete(spill_id, tenant=caller_of(request.scope).tenant)
     return Response(status_code=204)
+
+
+def _view_of(cursor: str | None) -> Literal["raw", "compact"]:
+    """A cursor of the compact view continues it, whether or not that is said again."""
+    return "compact" if cursor is not None and continues_compact(cursor) else "raw"
 
 
 def _as_dict(stat: Stat) -> dict[str, Any]:

@@ -40,7 +40,12 @@ def serve_faces(cache: SpillCache, settings: Settings) -> Faces:
     mcp, lifespan = mcp_app(
         build_server(cache, options), max_request_bytes=settings.max_request_bytes, allowed_hosts=None
     )
-    rest = rest_app(cache, budget=settings.budget_bytes, max_page_bytes=settings.max_page_bytes)
+    rest = rest_app(
+        cache,
+        budget=settings.budget_bytes,
+        full_bytes=settings.full_bytes,
+        max_page_bytes=settings.max_page_bytes,
+    )
     return Faces({"/mcp": mcp, "/v1": rest}, lifespan)
 
 

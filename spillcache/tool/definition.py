@@ -96,13 +96,15 @@ _PAGE: Final[dict[str, Any]] = {
     "properties": {
         "position": _TEXT,
         "inventory": {"type": "object"},
-        "chunk_kind": {"enum": ["json", "json_part", "ndjson", "csv", "text", "base64"]},
+        "chunk_kind": {"enum": ["json", "json_part", "ndjson", "csv", "text", "base64", "compact"]},
+        "view": {"const": "compact"},
         "chunk": _TEXT,
         "status": _STATUS,
         "result_status": _STATUS,
         "unread": {"type": "array", "items": {"type": "array", "items": _COUNT}},
         "next_cursor": _TEXT,
         "receipt": _TEXT,
+        "range_receipt": _TEXT,
     },
     "required": ["position", "chunk_kind", "chunk", "status"],
 }
@@ -121,6 +123,31 @@ _INVENTORY: Final[dict[str, Any]] = {
     },
     "required": ["note", "kind", "size_bytes", "entries", "status", "inventory_status"],
 }
+_MATCHES: Final[dict[str, Any]] = {
+    "title": "Matches",
+    "properties": {
+        "status": {"const": "PARTIAL"},
+        "matches_total": _COUNT,
+        "matches_capped": {"const": True},
+        "shown": _COUNT,
+        "searched": _COUNT,
+        "note": _TEXT,
+        "matches": {"type": "array", "items": {"type": "object", "required": ["bytes", "in", "text", "cursor"]}},
+        "read_next": {"type": "array", "items": {"type": "object", "required": ["result", "name", "cursor"]}},
+    },
+    "required": ["status", "matches_total", "shown", "searched", "note", "matches"],
+}
+_SERIES: Final[dict[str, Any]] = {
+    "title": "Series",
+    "properties": {
+        "note": _TEXT,
+        "entries": {"type": "array", "items": {"type": "object"}},
+        "status": {"const": "PARTIAL"},
+        "series_status": _STATUS,
+        "next_cursor": _TEXT,
+    },
+    "required": ["note", "entries", "status", "series_status"],
+}
 _ERROR: Final[dict[str, Any]] = {
     "title": "Error",
     "properties": {
@@ -134,7 +161,7 @@ _ERROR: Final[dict[str, Any]] = {
 }
 
 #: The answers, for typed clients; declared only where they are sent as structuredContent.
-OUTPUT_SCHEMA: Final[dict[str, Any]] = {"type": "object", "anyOf": [_PAGE, _INVENTORY, _ERROR]}
+OUTPUT_SCHEMA: Final[dict[str, Any]] = {"type": "object", "anyOf": [_PAGE, _INVENTORY, _MATCHES, _SERIES, _ERROR]}
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)  # what the protocol allows as a tool's name
 

@@ -63,6 +63,7 @@ def serving(
     redis_url: str,
     *,
     budget: int = defaults.BUDGET_BYTES,
+    full_bytes: int = defaults.FULL_BYTES,
     max_page_bytes: int = defaults.MAX_PAGE_BYTES,
     **cache_options: Any,
 ) -> Iterator[str]:
@@ -74,7 +75,7 @@ def serving(
 
     async def serve() -> None:
         async with cache_on(redis_url, **cache_options) as cache:
-            routes = rest_app(cache, budget=budget, max_page_bytes=max_page_bytes)
+            routes = rest_app(cache, budget=budget, full_bytes=full_bytes, max_page_bytes=max_page_bytes)
             app = Edge(routes)
             web = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None))
             running = asyncio.create_task(web.serve(sockets=[listener]))

@@ -17,7 +17,10 @@ from spillcache.http import answers
 from tests.http.test_reading import store
 from tests.servers.caches import metrics
 
-OPERATIONS = ["createSpill", "statSpill", "deleteSpill", "readPage", "readInventory", "readContent", "headContent"]
+OPERATIONS = [
+    "createSpill", "statSpill", "deleteSpill", "readPage", "readInventory", "readContent", "headContent", "findMatches",
+    "readFull", "readSeries",
+]  # fmt: skip
 GOOD = {"200", "201", "204", "206", "304"}
 
 
@@ -49,6 +52,9 @@ def test_every_example_is_what_it_is_an_example_of(document: Any) -> None:
         "statSpill": answers.StatAnswer,
         "readPage": answers.PageAnswer,
         "readInventory": answers.ListingAnswer,
+        "findMatches": answers.MatchesAnswer,
+        "readFull": answers.PageAnswer,
+        "readSeries": answers.SeriesAnswer,
     }
     seen = 0
     for path in document["paths"].values():
@@ -76,6 +82,9 @@ def test_what_is_answered_has_no_field_that_the_document_does_not_know(client: h
         (answers.PageAnswer, last),
         (answers.PageAnswer, client.get(f"{at}/pages", params={"result": "1"})),
         (answers.ListingAnswer, client.get(f"{at}/inventory")),
+        (answers.MatchesAnswer, client.get(f"{at}/matches", params={"pattern": "name"})),
+        (answers.MatchesAnswer, client.get(f"{at}/matches", params={"pattern": "1.5(?s:.*)"})),
+        (answers.PageAnswer, client.get(f"{at}/full")),
         (answers.ProblemAnswer, client.get(f"{at}/pages", params={"result": "query"})),
     ):
         assert answer.json().keys() <= kind.__annotations__.keys() | answers.Caveats.__annotations__.keys()
