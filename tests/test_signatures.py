@@ -69,8 +69,9 @@ def test_the_public_file_holds_nothing_that_signs() -> None:
 @pytest.mark.parametrize(
     "receipts",
     [
-        [], "r", 7, {"sign": 1}, {"sign": "r"}, {"private": []}, {"private": {"r": 1}}, {"private": {"r": "no base64!"}},
-        {"private": {"r": "QUJD"}}, {"public": {"r": "QUJD"}}, {"publik": {}}, {"sign": "r", "public": {"r": encoded(PUBLIC)}},
+        [], "r", 7, {"sign": 1}, {"sign": "r"}, {"publik": {}}, {"private": []}, {"private": {"r": 1}},
+        {"private": {"r": "no base64!"}}, {"private": {"r": "QUJD"}}, {"public": {"r": "QUJD"}},
+        {"sign": "r", "public": {"r": encoded(PUBLIC)}},
         {"private": {"r": encoded(SEED)}, "public": {"r": encoded(SEED)}}, {"private": {"": encoded(SEED)}},
         {"public": {"k" * 33: encoded(PUBLIC)}},
     ],

@@ -3,6 +3,8 @@
 A key that signs before every replica knows it would make cursors that some replicas reject; a key that is removed while
 spills of its time can still be read would do the same. The removal refuses to come too early, as far as a ring's file
 can tell; whether every replica has the added key, no file can.
+
+Receipt keys take the same steps. Their removal takes away what signs and leaves what verifies, so it need not wait.
 """
 
 from __future__ import annotations
@@ -25,16 +27,20 @@ _FINGERPRINT_CHARACTERS = 12
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A ring: its keys in order, the oldest first; the one that signs; and for how many seconds it has been so."""
+    """A ring: its keys in order, the oldest first; the one that signs, if any; and for how many seconds it was so.
+
+    `retired` are ids that no new key may have, because something of theirs still verifies.
+    """
 
     secrets: Mapping[str, bytes]
-    sign: str
+    sign: str | None
     age_s: float
+    retired: Collection[str] = ()
 
 
 def next_step(state: State) -> str:
     """What comes next: a ring of one key gets another, a newest key that does not sign is promoted, old ones go."""
-    if len(state.secrets) == 1:
+    if not state.secrets or list(state.secrets) == [state.sign]:
         return "add"
     return "remove" if state.sign == _newest(state) else "promote"
 
@@ -67,6 +73,7 @@ def age_s(file: Path) -> float:
 
 def replace_ring(file: Path, text: str) -> None:
     """Put a new ring in the place of the old, at once and with the old one's mode. Raises `KeyringInvalid`."""
+    Keyring.from_json(text)
     try:
         replace_private(file, text)
     except OSError as error:
@@ -77,26 +84,31 @@ def replace_ring(file: Path, text: str) -> None:
 
 
 def _added(state: State, kid: str | None) -> State:
-    name, secret = fresh_key(state.secrets)
+    taken = {*state.secrets, *state.retired}
+    name, secret = fresh_key(taken)
     name = kid if kid is not None else name
-    if name in state.secrets:
+    if name in taken:
         raise ArgumentsInvalid(f"the ring already has a key {name!r}")
-    return _checked(State({**state.secrets, name: secret}, state.sign, 0))
+    return State({**state.secrets, name: secret}, state.sign, 0)
 
 
 def _promoted(state: State, kid: str | None) -> State:
+    if not state.secrets:
+        raise ArgumentsInvalid("there is no key to promote; add one first")
     name = kid if kid is not None else _newest(state)
     if name not in state.secrets:
         raise ArgumentsInvalid(f"the ring has no key {name!r}")
     if name == state.sign:
         raise ArgumentsInvalid(f"key {name!r} signs already; add one first")
-    return _checked(State(state.secrets, name, 0))
+    return State(state.secrets, name, 0)
 
 
 def _removed(state: State, kid: str | None, max_age_s: float) -> State:
     gone = {kid} if kid is not None else set(state.secrets) - {state.sign}
     if kid is not None and kid not in state.secrets:
         raise ArgumentsInvalid(f"the ring has no key {kid!r}")
+    if state.sign is None:
+        raise ArgumentsInvalid("no key of these signs yet; promote one first")
     if state.sign in gone:
         raise ArgumentsInvalid(f"key {state.sign!r} signs; promote another one first")
     if not gone:
@@ -107,13 +119,8 @@ def _removed(state: State, kid: str | None, max_age_s: float) -> State:
             f"{max_age_s:.0f} s have passed",
             next_step="Wait, or use --force if no spill of the old keys is needed any more.",
         )
-    return _checked(State({name: secret for name, secret in state.secrets.items() if name not in gone}, state.sign, 0))
+    return State({name: secret for name, secret in state.secrets.items() if name not in gone}, state.sign, 0)
 
 
 def _newest(state: State) -> str:
     return list(state.secrets)[-1]
-
-
-def _checked(state: State) -> State:
-    Keyring(state.secrets, sign=state.sign)
-    return state

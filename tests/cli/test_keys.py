@@ -154,3 +154,41 @@ def test_a_ring_that_is_not_there_is_to_be_made_there(keys: Program, tmp_path: P
     file = tmp_path / "absent.json"
     ran = keys("keys", "list", "--json", SPILLCACHE_KEYRING_FILE=str(file))
     assert f"keys new -o {file}" in ran.answer["next_step"]
+
+
+def test_receipt_keys_are_added_promoted_and_retired(keys: Program, tmp_path: Path) -> None:
+    """Each step keeps the secrets; the public file has every key that ever signed, and nothing that signs."""
+    file = tmp_path / "ring.json"
+    secrets = _secrets(file)
+    steps = [keys("keys", "rotate", "--receipts", "--json").answer for _ in range(5)]
+    assert [step["step"] for step in steps] == ["add", "promote", "add", "promote", "remove"]
+    assert [step.get("sign") for step in steps[:2]] == [None, steps[0]["keys"][0]]
+    first, second = steps[2]["keys"]
+    assert (steps[4]["sign"], steps[4]["keys"]) == (second, [second])
+    assert keys("keys", "rotate", "--receipts", "--step", "add", "--key", first).code == 1
+    ring = json.loads(file.read_text())
+    assert (_secrets(file), set(ring["receipts"]["private"])) == (secrets, {second})
+    public = json.loads(keys("keys", "public").text)["receipts"]
+    assert set(public) == {"public"}
+    assert set(public["public"]) == {first, second}
+    assert ring["receipts"]["private"][second] not in json.dumps(public)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_rotating_the_secrets_leaves_receipt_keys_alone(tmp_path: Path) -> None:
+    """And `keys new --receipts` makes a ring that has both from the start."""
+    program = Program(clean_environment(tmp_path / "state", SPILLCACHE_KEYRING_FILE="ring.json"), tmp_path)
+    assert program("keys", "new", "--receipts", "-o", "ring.json").code == 0
+    before = json.loads((tmp_path / "ring.json").read_text())["receipts"]
+    assert program("keys", "rotate").code == 0
+    assert json.loads((tmp_path / "ring.json").read_text())["receipts"] == before
+    listed = program("keys", "list", "--json").answer
+    assert [key["signs"] for key in listed["receipts"]] == [True]
+    assert before["private"][before["sign"]] not in json.dumps(listed) + program("keys", "list").text
+
+
+def test_a_ring_without_receipt_keys_has_no_public_file(keys: Program) -> None:
+    """It says why, and how to get one."""
+    ran = keys("keys", "public", "--json")
+    assert (ran.code, ran.answer["code"]) == (1, "arguments_invalid")
+    assert "rotate --receipts" in ran.answer["next_step"]
