@@ -1,0 +1,90 @@
+"""A list of samples in short: where times are regular only the first and the step, and values that repeat once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+#: Values that repeat at least so often are counted: below that it is longer to read.
+_REPEATED = 3
+
+_SAMPLE = re.compile(rb'\[\s*([-+0-9.eE]{1,400})\s*,\s*"([-+0-9.eE]{1,400}|NaN|[-+]?Inf)"\s*\]\s*([,\]])\s*')
+_TIME = re.compile(r"(0|[1-9][0-9]{0,14})(?:\.([0-9]{0,2}[1-9]))?", re.ASCII)
+
+
+class Sample(NamedTuple):
+    """One sample of a list as it is spelled, and where in the text it ends, with what separates it from the next."""
+
+    time: str
+    value: str
+    end: int
+
+
+class Unit(NamedTuple):
+    """What is written or left as a whole: one value, or one that repeats, and where in the text its samples end."""
+
+    text: str
+    end: int
+
+
+def read_samples(text: bytes, at: int, start: int, end: int) -> list[Sample]:
+    """The samples from `at` on in the list `start`..`end`, as far as the text holds whole ones."""
+    if at == start:
+        at += 1  # the list's own bracket
+    samples = []
+    while at < end and (found := _SAMPLE.match(text, at)) is not None and found.end() <= end:
+        samples.append(Sample(found[1].decode(), found[2].decode(), found.end()))
+        at = found.end()
+        if found[3] == b"]":
+            break
+    return samples
+
+
+def short_samples(samples: list[Sample]) -> Iterator[Unit]:
+    """The units of these samples; `<` before the first and `>` after the last make a list of them."""
+    times = [_milliseconds(sample.time) for sample in samples]
+    at, head = 0, ""
+    while at < len(samples):
+        stop, step = _run(samples, times, at)
+        head = f"{head}{samples[at].time}{'+' + _spelled(step) if step else ''}:"
+        while at < stop:
+            value, same = samples[at].value, at + 1
+            while same < stop and samples[same].value == value:
+                same += 1
+            if same - at < _REPEATED:
+                same = at + 1
+            yield Unit(f"{head} {value}{f'*{same - at}' if same > at + 1 else ''}", samples[same - 1].end)
+            at, head = same, ""
+        head = "; "
+
+
+def _run(samples: list[Sample], times: list[int], at: int) -> tuple[int, int]:
+    """Up to which sample times go on regularly from `at`, and their step; a run of one has none."""
+    if at + 2 >= len(times):
+        return at + 1, 0
+    step = times[at + 1] - times[at]
+    if times[at] < 0 or step <= 0 or times[at + 2] - times[at + 1] != step:
+        return at + 1, 0
+    stop = at + 3
+    while stop < len(times) and times[stop] - times[stop - 1] == step:
+        stop += 1
+    return stop, step
+
+
+def _milliseconds(spelled: str) -> int:
+    """A time as a whole number; negative, and never regular, where that would not be spelled the same again."""
+    found = _TIME.fullmatch(spelled)
+    return int(found[1]) * 1000 + int((found[2] or "").ljust(3, "0")) if found else -1
+
+
+def _spelled(milliseconds: int) -> str:
+    whole, rest = divmod(milliseconds, 1000)
+    return f"{whole}.{rest:03}".rstrip("0") if rest else str(whole)
+
+
+def regular_times(first: str, step: str, points: int) -> Iterator[str]:
+    """The times that a run was written for."""
+    return map(
+        _spelled, range(_milliseconds(first), _milliseconds(first) + _milliseconds(step) * points, _milliseconds(step))
+    )
