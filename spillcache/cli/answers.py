@@ -20,6 +20,12 @@ _PIPED_WIDTH = 160  # what is piped has no width of its own; rich would fold it 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # C0, C1, bidi; not \t \n
 
+view_option = click.option(
+    "--view",
+    type=click.Choice(["raw", "compact"]),
+    help="compact: time series with their labels once, then every value; what else there is stays as it is.",
+)
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, exactly as a program would get it.")
 
 

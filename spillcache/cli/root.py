@@ -22,8 +22,12 @@ _COMMANDS = {
     "put": "Store a payload and print what an agent gets in its place.",
     "page": "Print one page of a spill.",
     "walk": "Read a whole spill page by page, verified.",
+    "grep": "Search a spill for a pattern.",
+    "full": "Print as much of a spill at once as is allowed.",
     "show": "Show what a spill contains, and how long it stays.",
     "rm": "Remove a spill.",
+    "verify": "Check a receipt, without Redis.",
+    "claims": "Say what an agent's cursors and receipts prove it was served.",
     "serve": "Serve MCP and REST over HTTP, for any number of callers.",
     "proxy": "Stand in front of MCP servers and spill their large results.",
     "mcp": "Serve the tool over standard input and output, for one agent.",
@@ -69,8 +73,8 @@ def spillcache(
 ) -> None:
     """Spill large tool results to Redis once, and read them page by page, byte for byte.
 
-    Exit codes: 0 done, 1 FAILED, 2 usage, 3 PARTIAL (a walk that did not complete, also by Ctrl-C), 130 interrupted
-    (Ctrl-C in any other command), 141 output closed.
+    Exit codes: 0 done, 1 FAILED, 2 usage, 3 PARTIAL (a walk that did not complete, also by Ctrl-C; a full read that was
+    not everything; matches), 4 no match, 130 interrupted (Ctrl-C in any other command), 141 output closed.
     """
     ctx.obj = Session(redis_url=redis_url, keyring_file=keyring_file, tenant=tenant, prefix=prefix)
 

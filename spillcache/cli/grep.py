@@ -1,0 +1,124 @@
+"""`spillcache grep`: where a pattern matches."""
+
+from __future__ import annotations
+
+import click
+from rich.markup import escape
+from rich.text import Text
+
+from spillcache import defaults
+from spillcache.cli import exits
+from spillcache.cli.answers import console, json_option, print_json, say, visible
+from spillcache.cli.opened import opened
+from spillcache.cli.session import Session
+from spillcache.cli.verb import Verb
+from spillcache.search import Match, Matches, compile_pattern
+
+
+@click.command(cls=Verb)
+@click.argument("spill_id", metavar="ID")
+@click.argument("pattern")
+@click.option("-F", "--literal", is_flag=True, help="Take PATTERN as plain text.")
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore case.")
+@click.option("--result", metavar="NAME", help="Search this named result (or its number) alone.")
+@click.option(
+    "-m",
+    "--max-matches",
+    type=click.IntRange(min=1),
+    default=defaults.MAX_MATCHES,
+    show_default=True,
+    metavar="N",
+    help="Matches to show at most.",
+)
+@click.option(
+    "-C",
+    "--context",
+    type=click.IntRange(min=0),
+    default=defaults.CONTEXT_BYTES,
+    show_default=True,
+    metavar="N",
+    help="Bytes to show on either side of a match.",
+)
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Size cap of the answer as JSON, in bytes.")
+@json_option
+@click.pass_context
+def grep(
+    ctx: click.Context,
+    spill_id: str,
+    pattern: str,
+    literal: bool,
+    ignore_case: bool,
+    result: str | None,
+    max_matches: int,
+    context: int,
+    budget: int | None,
+    as_json: bool,
+) -> None:
+    """Search the spill ID for PATTERN, a regular expression (RE2): byte range, place and context of each match.
+
+    Neither a match nor the lack of one is the data, so this never exits with 0: 3 means that there are matches
+    (PARTIAL), 4 that there are none in what was searched.
+    """
+    with opened(ctx.obj) as cache:
+        found = cache.grep(
+            spill_id,
+            pattern,
+            literal=literal,
+            ignore_case=ignore_case,
+            result=result,
+            max_matches=max_matches,
+            context=context,
+            budget=budget,
+        )
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _show(found, _Highlighter(pattern, literal=literal, ignore_case=ignore_case), ctx.obj)
+    ctx.exit(exits.PARTIAL if found.total else exits.NO_MATCH)
+
+
+class _Highlighter:
+    """Marks what matches in the text around a match."""
+
+    def __init__(self, pattern: str, *, literal: bool, ignore_case: bool) -> None:
+        self._pattern = compile_pattern(pattern, literal=literal, ignore_case=ignore_case)
+
+    def __call__(self, text: str) -> Text:
+        """The text on one line, its matches in color."""
+        raw, shown, end = text.encode(), Text("  "), 0
+        for begin, stop in self._pattern.matches(raw, 0):
+            shown.append(_one_line(raw[end:begin]))
+            shown.append(_one_line(raw[begin:stop]), style="bold red")
+            end = stop
+        return shown.append(_one_line(raw[end:]))
+
+
+def _one_line(raw: bytes) -> str:
+    return visible(raw.decode()).replace("\n", "⏎").replace("\r", "␍")
+
+
+def _show(found: Matches, highlight: _Highlighter, session: Session) -> None:
+    """Matches on standard output; what they are not, and where to read on, aside."""
+    out = console()
+    for match in found.matches:
+        out.print(f"[bold]{match.start}-{match.end}[/] [cyan]{match.role}[/]{_place(match)}", soft_wrap=True)
+        out.print(highlight(match.text), soft_wrap=True)
+        command = session.command("page", found.spill_id, "--cursor", match.cursor)
+        out.print(f"  [dim]{escape(command)}[/]", soft_wrap=True)
+    aside = console(aside=True)
+    least = "at least " if found.capped else ""
+    counted = f"{least}{found.total:,} match(es), {len(found.matches):,} shown, {found.searched:,} bytes searched"
+    say(aside, f"[bold yellow]PARTIAL[/] {counted}")
+    say(aside, f"[dim]{escape(found.note)}[/]")
+    for following in found.read_next:
+        command = session.command("page", found.spill_id, "--cursor", following.cursor)
+        aside.print(
+            f"[dim]   read result {following.result}, {escape(visible(following.name))}:[/] {escape(command)}",
+            soft_wrap=True,
+        )
+
+
+def _place(match: Match) -> str:
+    line = f" line {match.line}" if match.line is not None else ""
+    path = f" {escape(visible(match.path))}" if match.path is not None else ""
+    return f"{line}[dim]{path}{' (longer than shown)' if match.cut else ''}[/]"
