@@ -1,0 +1,134 @@
+"""`spillcache claims`: what an agent's cursors and receipts prove that it was served."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from spillcache import evidence
+from spillcache.cli import exits
+from spillcache.cli.answers import console, human_bytes, json_option, notice, print_facts, print_json, say, visible
+from spillcache.cli.contents import why_partial
+from spillcache.cli.opened import opened, settings_of
+from spillcache.cli.session import Session
+from spillcache.cli.verb import Verb
+from spillcache.cli.verify import keys_of, public_key_option, when
+from spillcache.errors import SpillGone
+from spillcache.evidence import Claims, Span
+from spillcache.listing import Entry
+
+_COLORS = {"COMPLETE": "green", "PARTIAL": "yellow", "FAILED": "red"}
+_CODES = {"COMPLETE": 0, "PARTIAL": exits.PARTIAL, "FAILED": exits.FAILED}
+_SHOWN_SPANS = 6  # a line of a table holds no more; --json has all
+
+
+@click.command(cls=Verb)
+@click.argument("spill_id", metavar="ID")
+@click.argument("cursors", metavar="[CURSOR]...", nargs=-1)
+@click.option("--receipt", "receipts", metavar="R", multiple=True, help="A receipt or range_receipt; may be repeated.")
+@click.option(
+    "--size", type=click.IntRange(min=0), metavar="N", help="The payload's size in bytes, if Redis is not asked."
+)
+@click.option(
+    "--no-store", is_flag=True, help="Do not ask Redis: the size comes from --size or a receipt, names are unknown."
+)
+@public_key_option
+@json_option
+@click.pass_context
+def claims(
+    ctx: click.Context,
+    spill_id: str,
+    cursors: tuple[str, ...],
+    receipts: tuple[str, ...],
+    size: int | None,
+    no_store: bool,
+    public_key: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what the CURSORs and receipts that an agent holds prove of the spill ID: which bytes, which named results.
+
+    They prove that these were served, not that they were read. Size and names come from Redis, unless --size or
+    --no-store is given. Exit code 0 means COMPLETE, 3 PARTIAL, 1 FAILED: nothing is proven, or the size contradicts it.
+    """
+    session: Session = ctx.obj
+    keyring = keys_of(session, public_key)
+    results: tuple[Entry, ...] = ()
+    if size is None and not no_store:
+        size, results = _stored(session, spill_id)
+    answer = evidence.claims(
+        spill_id,
+        size,
+        cursors=cursors,
+        receipts=receipts,
+        keyring=keyring,
+        tenant=settings_of(session).tenant,
+        results=results,
+    )
+    if as_json:
+        print_json(answer.as_dict())
+    else:
+        _print(answer)
+    ctx.exit(_CODES[answer.status])
+
+
+def _stored(session: Session, spill_id: str) -> tuple[int, tuple[Entry, ...]]:
+    """Size and results as Redis has them. Raises `SpillGone`, which is not the end of what can be proven."""
+    try:
+        with opened(session) as cache:
+            listing = cache.inventory(spill_id)
+    except SpillGone as error:
+        raise type(error)(
+            error.message, next_step="Evidence outlives a spill: use --no-store with its receipt, or --size."
+        ) from None
+    if listing.partial:
+        notice(f"The list of results may not name everything: {why_partial(listing.partial)}.")
+    return listing.size, listing.entries
+
+
+def _print(answer: Claims) -> None:
+    out = console()
+    say(out, f"[bold {_COLORS[answer.status]}]{answer.status}[/] {answer.message or answer.note}")
+    print_facts(_facts(answer))
+    if answer.proofs or answer.rejected:
+        out.print(_tokens(answer))
+    if answer.results:
+        out.print(_results(answer))
+
+
+def _facts(answer: Claims) -> list[tuple[str, str]]:
+    facts = [("spill id", answer.spill_id)]
+    if answer.size is not None:
+        facts.append(("size", human_bytes(answer.size) + (", as a receipt says" if answer.size_proven else "")))
+    facts.append(("served", _spans(answer.served)))
+    if answer.compact:
+        facts.append(("compact", f"{_spans(answer.compact)}, in that view only"))
+    return [*facts, ("unserved", _spans(answer.unserved))]
+
+
+def _tokens(answer: Claims) -> Table:
+    table = Table("#", "token", "view", "bytes", "walk", "lease renewed", header_style="bold", border_style="dim")
+    rows: dict[int, tuple[str, str, str, str, str]] = {
+        proof.number: (proof.token, proof.view, _spans(((proof.start, proof.end),)), str(proof.walk), when(proof.stamp))
+        for proof in answer.proofs
+    }
+    rows |= {bad.number: (f"[red]{bad.code}[/]", "", bad.message, "", "") for bad in answer.rejected}
+    for number in sorted(rows):
+        table.add_row(str(number), *rows[number])
+    return table
+
+
+def _results(answer: Claims) -> Table:
+    table = Table("#", "result", "served", "unserved bytes", header_style="bold", border_style="dim")
+    for result in answer.results:
+        served = "[yellow]no[/]" if result.unserved else "[green]yes[/]"
+        table.add_row(str(result.index), escape(visible(result.name)), served, _spans(result.unserved, none=""))
+    return table
+
+
+def _spans(spans: tuple[Span, ...], *, none: str = "none") -> str:
+    listed = ", ".join(f"{start}-{end}" for start, end in spans[:_SHOWN_SPANS])
+    more = f" and {len(spans) - _SHOWN_SPANS} more" if len(spans) > _SHOWN_SPANS else ""
+    return listed + more or none
