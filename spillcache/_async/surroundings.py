@@ -14,11 +14,10 @@ from spillcache.frame import CHUNK_BYTES, SEGMENT_CHUNKS, Chunk, chunk_fields, d
 from spillcache.inventory import Contents
 from spillcache.manifest import Manifest
 from spillcache.search import KEY_BYTES, Found, Match, Root, State, key_offsets, place_of, skipped, window
+from spillcache.wire import Wire
 
 #: How far before a match its page may begin, in bytes: there is a recorded cut in any stretch that long.
 _BEFORE = 1024
-#: Below this room for a page's chunk, its beginning is as near to the match as can be.
-_AMPLE_ROOM = 4 * _BEFORE
 #: Bytes of a match that are shown in any case.
 _LEAST_SHOWN = 64
 #: The structure of a document is followed in whole words of its bitmaps.
@@ -54,8 +53,11 @@ class Surroundings:
         place = int(self._results.start.searchsorted(at, "right")) - 1
         return place + 1 if place >= 0 and at < int(self._results.end[place]) else None
 
-    async def page_start(self, at: int, scope_start: int, room: int) -> int:
-        """Where a page that shows byte `at` begins well: at the shallowest recorded cut before it, or a result."""
+    async def page_start(self, at: int, scope_start: int, room: int, wire: Wire) -> int:
+        """Where a page that shows byte `at` begins well: at the shallowest recorded cut before it, or a result.
+
+        What is before `at` takes no more than half of the page's `room`; else it begins as near as can be.
+        """
         if self._manifest.kind == "bytes":
             return at
         least = max(scope_start, at - _BEFORE)
@@ -67,9 +69,9 @@ class Surroundings:
                     cuts.append((end not in chunk.starts, depth, base + end))
         if not cuts:
             return scope_start
-        if room < _AMPLE_ROOM:
-            return max(cut for *_, cut in cuts)
-        return min(cuts, key=lambda cut: (cut[0], cut[1], -cut[2]))[2]
+        best = min(cuts, key=lambda cut: (cut[0], cut[1], -cut[2]))[2]
+        before = (await self._text(best, at)).decode("utf-8", "replace")
+        return best if 2 * wire.cost(before) <= room else max(cut for *_, cut in cuts)
 
     async def match(self, found: Found, context: int, scope: tuple[int, int], cursor: str) -> Match:
         """All that is said of a match, which lies in the bytes `scope`."""
@@ -80,9 +82,9 @@ class Surroundings:
         after = await self._text(end, min(scope[1], end + context))
         binary = self._manifest.kind == "bytes"
         text, cut = window(before, matched, after, most, binary=binary)
-        match = Match(start, end, "text", text, cut or found.open_ended, cursor, line=found.line or None)
+        cut = cut or found.open_ended
         if self._manifest.kind not in ("json", "ndjson"):
-            return match
+            return Match(start, end, "text", text, cut, cursor, line=found.line or None)
         root = await self._root(found)
         state = await self._state(root, start)
         skip = skipped(matched, state)
@@ -90,18 +92,17 @@ class Surroundings:
         state = state.after(matched[:skip])
         heads = {at: await self._text(at, at + KEY_BYTES) for at in key_offsets(state)}
         path, role = place_of(start + skip, end, only_between, root, state, heads)
-        return Match(start, end, role, text, match.cut, cursor, path, match.line, self.result_at(start + skip))
+        return Match(start, end, role, text, cut, cursor, path, result=self.result_at(start + skip))
 
     async def _root(self, found: Found) -> Root:
         """Where to begin following the structure: at the line, at the named result, or at the very start."""
-        if self._manifest.kind == "ndjson":
-            return Root(await self._line_start(found.start), f"$[{found.line - 1}]", named=True)
         number = self.result_at(found.start)
-        if number is None:
-            return Root(0, "$")
-        result = self._results[number - 1]
-        keyed = self._results.naming == "keys"
-        return Root(result.start, result.path, named=True, keyed=keyed)
+        if number is not None:
+            result = self._results[number - 1]
+            return Root(result.start, result.path, named=True, keyed=self._results.naming == "keys")
+        if self._manifest.kind == "ndjson":  # a line beyond those that the inventory lists, or a blank one
+            return Root(await self._line_start(found.start), f"$[{found.line - 1}]")
+        return Root(0, "$")
 
     async def _line_start(self, at: int) -> int:
         end = at

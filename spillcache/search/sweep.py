@@ -40,10 +40,11 @@ class Sweep:
 
     def __init__(self, pattern: Pattern, *, lines: bool = False) -> None:
         self._pattern = pattern
-        self._text = b""
-        self._base = 0  # where `_text` begins in the whole
-        self._at = 0  # what of `_text` is decided, and is there as context only
-        self._due = 0  # how long `_text` must be before it is worth looking again
+        self._held: list[bytes] = []
+        self._length = 0  # of what is held
+        self._base = 0  # where that begins in the whole
+        self._at = 0  # how much of it is decided, and there as context only
+        self._due = 0  # how long it must be before it is worth looking again
         self._lines = 1 if lines else 0
         self._lines_to = 0
         self.overran = False
@@ -51,40 +52,43 @@ class Sweep:
 
     def feed(self, block: bytes, *, last: bool) -> Iterator[Found]:
         """Take the next block, and yield the matches that are now decided."""
-        self._text += block
-        if last or len(self._text) >= self._due:
-            yield from self._decided(last=last)
+        self._held.append(block)
+        self._length += len(block)
+        if last or self._length >= self._due:
+            text = b"".join(self._held)
+            self._held.clear()
+            yield from self._decided(text, last=last)
 
     def stop_counting_lines(self) -> None:
         """Lines of later matches are of no interest."""
         self._lines = 0
 
-    def _decided(self, *, last: bool) -> Iterator[Found]:
+    def _decided(self, held: bytes, *, last: bool) -> Iterator[Found]:
         # Half a code point at the end matches nothing, and would be taken for what comes after a match.
-        text = self._text if last or self._pattern.binary else self._text[: _whole_code_points(self._text)]
+        text = held if last or self._pattern.binary else held[: _whole_code_points(held)]
         undecided = len(text) if last else self._pattern.undecided(text, self._at)
         given_up = undecided
         if len(text) - undecided > MOST_HELD:
             given_up, self.overran = len(text) - MOST_HELD // 2, True
         at = self._at
         for start, end in self._pattern.matches(text, at):
-            if start >= given_up and not (last and start < len(text)):
+            if start >= given_up and not last:
                 break
             if start == end:
                 self.empty = True
                 continue
             at = end
             yield Found(self._base + start, self._base + end, start >= undecided, self._line(text, start))
-        self._keep(max(at, given_up))
+        self._keep(held, max(at, given_up))
 
-    def _keep(self, at: int) -> None:
-        if self._lines:
-            self._line(self._text, at)
+    def _keep(self, held: bytes, at: int) -> None:
+        self._line(held, at)
         context = max(0, at - 1)  # one byte tells the start of a line and the edge of a word
-        self._text = self._text[context:]
+        self._held.append(held[context:])
+        self._length = len(held) - context
         self._base += context
         self._at = at - context
-        self._due = 2 * len(self._text)  # of what is kept for long, not every block is worth a look
+        self._due = 2 * self._length  # of what is kept for long, not every block is worth a look
 
     def _line(self, text: bytes, start: int) -> int:
         if self._lines:

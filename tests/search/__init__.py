@@ -1,0 +1,1 @@
+"""Tests of searching without a server."""
