@@ -32,7 +32,7 @@ View = Literal["raw", "compact"]
 _LISTS = (WalkKind.INVENTORY, WalkKind.SERIES)
 _NOTE = "Proves what was served, not what was read."
 _COMPACT = " Some of it was served in the compact view only: its values, not its bytes as they are stored."
-_SIZE_GIVEN = " The size is the caller's word, which no receipt here confirms."
+_SIZE_GIVEN = " The size is as it was given: no receipt here confirms it."
 _SIZE_UNKNOWN = " The size is not known, so whatever lies beyond the last proven byte is unproven too."
 _UNPROVEN = "Treat the retrieval as unproven: run the original tool again, and keep each page's cursor or receipt."
 
@@ -65,10 +65,12 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class ServedResult:
-    """A named result, and which of its bytes are unproven: none when it was served whole."""
+    """A named result at bytes `start` to `end`, and which of them are unproven: none when it was served whole."""
 
     index: int
     name: str
+    start: int
+    end: int
     unserved: tuple[Span, ...]
 
 
@@ -195,7 +197,8 @@ def _settled(
         status, code = "FAILED", "nothing_proven"
         message = "none of the tokens proves that any byte was served"
     named = tuple(
-        ServedResult(entry.index, shown_name(entry.name), gaps(served, entry.start, entry.end)) for entry in results
+        ServedResult(entry.index, shown_name(entry.name), entry.start, entry.end, gaps(served, entry.start, entry.end))
+        for entry in results
     )
     return Claims(
         spill_id=spill_id,

@@ -58,7 +58,7 @@ def test_a_walk_s_cursor_proves_all_before_it() -> None:
 
 
 def test_a_receipt_proves_everything_and_the_size() -> None:
-    """Also when nobody says the size; the claim is then not the caller's word."""
+    """Also when nobody says the size; the size is then confirmed."""
     for size in (SIZE, None):
         answer = claims(SPILL, size, receipts=[receipt()], keyring=RING, results=RESULTS)
         assert (answer.status, answer.size, answer.unserved) == ("COMPLETE", SIZE, ())
@@ -82,7 +82,7 @@ def test_ranges_of_several_walks_add_up() -> None:
     first, second = token(WalkKind.WALK, 600), token(WalkKind.PART, SIZE, 550, SIZE, walk=2)
     answer = claimed(first, second)
     assert (answer.status, answer.served) == ("COMPLETE", ((0, SIZE),))
-    assert "caller's word" in answer.note
+    assert "no receipt here confirms it" in answer.note
 
 
 def test_lists_and_the_very_beginning_prove_nothing() -> None:

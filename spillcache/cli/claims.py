@@ -17,7 +17,7 @@ from spillcache.cli.session import Session
 from spillcache.cli.verb import Verb
 from spillcache.cli.verify import keys_of, public_key_option, when
 from spillcache.errors import SpillGone
-from spillcache.evidence import Claims, Span
+from spillcache.evidence import Claims, ServedResult, Span
 from spillcache.listing import Entry
 
 _COLORS = {"COMPLETE": "green", "PARTIAL": "yellow", "FAILED": "red"}
@@ -123,9 +123,15 @@ def _tokens(answer: Claims) -> Table:
 def _results(answer: Claims) -> Table:
     table = Table("#", "result", "served", "unserved bytes", header_style="bold", border_style="dim")
     for result in answer.results:
-        served = "[yellow]no[/]" if result.unserved else "[green]yes[/]"
-        table.add_row(str(result.index), escape(visible(result.name)), served, _spans(result.unserved, none=""))
+        unserved = _spans(result.unserved, none="")
+        table.add_row(str(result.index), escape(visible(result.name)), _how_much(result), unserved)
     return table
+
+
+def _how_much(result: ServedResult) -> str:
+    if not result.unserved:
+        return "[green]yes[/]"
+    return "[red]no[/]" if result.unserved == ((result.start, result.end),) else "[yellow]in part[/]"
 
 
 def _spans(spans: tuple[Span, ...], *, none: str = "none") -> str:
