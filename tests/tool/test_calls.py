@@ -56,10 +56,15 @@ async def cache(redis_url: str) -> AsyncIterator[SpillCache]:
 
 
 async def call(
-    cache: SpillCache, options: ToolOptions = JSON, budget: int = 7_500, tenant: str = "default", **arguments: Any
+    cache: SpillCache,
+    options: ToolOptions = JSON,
+    budget: int = 7_500,
+    tenant: str = "default",
+    full: int | None = None,
+    **arguments: Any,
 ) -> dict[str, Any]:
     """The result of a call."""
-    return await answer_call(cache, arguments, options=options, budget=budget, tenant=tenant)
+    return await answer_call(cache, arguments, options=options, budget=budget, full=full, tenant=tenant)
 
 
 def read(result: dict[str, Any], options: ToolOptions = JSON) -> dict[str, Any]:
