@@ -19,6 +19,7 @@ from spillcache.sync import SpillCache
 from tests.servers.caches import KEYRING, metrics, noise, sync_cache_on
 
 PAYLOADS = (metrics(results=3, points=60), noise(2_500) + b"\xff", '😀"\\'.encode() * 400)
+PATTERNS = (r"\d\.5", "[a-z]", "😀")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,34 @@ class Agents(RuleBasedStateMachine):
         part = Cursor(WalkKind.PART, start, LEASE_EPOCH, 7, start, end)
         cursor = encode_cursor(part, KEYRING, self.spills[spill], "default")
         self.hold(Chain(spill, start, end), self.cache.page(self.spills[spill], cursor=cursor, budget=budget))
+
+    @rule(data=st.data(), spill=st.integers(0, 2), budget=st.integers(1_000, 3_000))
+    def begin_at_a_match(self, data: st.DataObject, spill: int, budget: int) -> None:
+        """A match's cursor begins a part at or before it, which ends with what was searched."""
+        result = data.draw(st.sampled_from([None, 1, 2, 3])) if spill == 0 else None
+        matches = self.cache.grep(self.spills[spill], PATTERNS[spill], result=result, max_matches=3, budget=7_500)
+        match = data.draw(st.sampled_from(matches.matches), label="match")
+        end = len(PAYLOADS[spill]) if result is None else self.cache.inventory(self.spills[0]).entries[result - 1].end
+        page = self.cache.page(self.spills[spill], cursor=match.cursor, budget=budget)
+        assert page.start <= match.start
+        self.hold(Chain(spill, page.start, end), page)
+
+    @rule(spill=st.integers(0, 2), cap=st.integers(700, 40_000))
+    def read_fully(self, spill: int, cap: int) -> None:
+        """A capped window from the start is page 1, and a large one."""
+        page = self.cache.full(self.spills[spill], cap=cap)
+        self.hold(Chain(spill, 0, page.size), page)
+
+    @rule(data=st.data(), cap=st.integers(700, 40_000))
+    def read_on_fully(self, data: st.DataObject, cap: int) -> None:
+        """From a cursor it is one page more of that chain, whichever it is."""
+        goes_on = [held for held in self.held if held.page.next_cursor is not None]
+        if not goes_on:
+            return
+        held = data.draw(st.sampled_from(goes_on[-6:] + goes_on[:2]), label="held")
+        page = self.cache.full(self.spills[held.spill], cursor=held.page.next_cursor, cap=cap)
+        assert page.start == held.page.end
+        self.hold(held.chain, page)
 
     @rule(data=st.data(), budget=st.integers(700, 3_000))
     def go_on(self, data: st.DataObject, budget: int) -> None:
