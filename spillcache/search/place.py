@@ -70,10 +70,13 @@ def key_offsets(state: State) -> list[int]:
 
 
 def place_of(start: int, end: int, only_between: bool, root: Root, state: State, heads: Mapping[int, bytes]) -> Place:
-    """The place of a match whose first telling byte is `start`; `state` is that before it, `heads` the keys' bytes."""
+    """The place of a match whose first telling byte is `start`; `state` is that before it, `heads` the keys' bytes.
+
+    `only_between`: it lies between the elements of a container, and so in none of them.
+    """
     path, keys = root.path, [""] * len(state.stack)
     inner = None
-    for depth, one in enumerate(state.stack):
+    for depth, one in enumerate(state.stack[:-1] if only_between else state.stack):
         if one.bracket != _OBJECT:
             path += f"[{one.number}]" if depth else ""
             inner = None

@@ -1,0 +1,284 @@
+"""Searching stored payloads on a real server: every match, what it is, and where to read on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from spillcache import MCP, SpillError
+from spillcache.demo import sample
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, PatternInvalid, ResultNotFound, SpillLost, SpillNotFound
+from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
+from spillcache.search import MOST_COUNTED, Matches
+from spillcache.sync import SpillCache
+from tests.servers.caches import cache_on, key_of, metrics, sync_cache_on
+
+
+@pytest.fixture
+def cache(redis_url: str) -> Iterator[SpillCache]:
+    """A cache without asyncio, on the session's server."""
+    with sync_cache_on(redis_url) as made:
+        yield made
+
+
+def stored(cache: SpillCache, payload: bytes | str | dict[str, object]) -> str:
+    """The id under which a payload is stored."""
+    spill_id = cache.put(payload).spill_id
+    assert spill_id is not None
+    return spill_id
+
+
+def spans(found: Matches) -> list[tuple[int, int]]:
+    """Where the matches shown are."""
+    return [(match.start, match.end) for match in found.matches]
+
+
+def places(found: Matches) -> list[tuple[str | None, str]]:
+    """What the matches shown have matched."""
+    return [(match.path, match.role) for match in found.matches]
+
+
+def test_a_needle_at_every_offset_over_an_edge_is_found_once(cache: SpillCache) -> None:
+    """Over the edge of a chunk and over that of a segment, with every kind of pattern."""
+    for edge in (CHUNK_BYTES, SEGMENT_BYTES):
+        filler = b'["' + b"." * (edge - 12)
+        for offset in range(0, 12, 1 if edge == CHUNK_BYTES else 4):
+            payload = filler + b"-" * offset + b'needle!",' + b'"y"' + b'," "' * 40 + b"]"
+            spill_id = stored(cache, payload)
+            for pattern in ("needle", "n[e]+dle!", r"\bneedle\b"):
+                found = cache.grep(spill_id, pattern)
+                assert (found.total, found.matches[0].start) == (1, payload.index(b"needle")), (edge, offset, pattern)
+            cache.delete(spill_id)
+
+
+def test_a_single_line_of_345_kb_is_searched_like_any_other(cache: SpillCache) -> None:
+    """Every match is there, and the walk from it ends with what it left unread."""
+    payload = sample.payload()
+    assert b"\n" not in payload
+    spill_id = stored(cache, payload)
+    found = cache.grep(spill_id, '"job":"', literal=True, max_matches=1_000, budget=400_000)
+    expected, at = [], payload.find(b'"job":"')
+    while at >= 0:
+        expected.append((at, at + 7))
+        at = payload.find(b'"job":"', at + 7)
+    assert spans(found) == expected
+    assert (found.total, found.searched) == (len(expected), len(payload))
+    *_, last = cache.walk(spill_id, cursor=found.matches[-1].cursor, budget=48_000)
+    assert last.status == "PARTIAL"
+    assert last.unread == ((0, cache.page(spill_id, cursor=found.matches[-1].cursor).start),)
+
+
+@pytest.mark.parametrize("budget", [2_000, 7_500])
+def test_each_cursor_leads_to_a_page_that_shows_its_match(cache: SpillCache, budget: int) -> None:
+    """Whatever the budget; the page begins well, which is before it."""
+    spill_id = stored(cache, sample.payload())
+    for pattern in ('"job":"', r'\["?1796040\d+\.122', "node_memory"):
+        for match in cache.grep(spill_id, pattern, budget=budget, wire=MCP).matches:
+            page = cache.page(spill_id, cursor=match.cursor, budget=budget, wire=MCP)
+            assert page.start <= match.start
+            assert match.end <= page.end
+
+
+def test_the_incident_is_caught_in_the_act(cache: SpillCache) -> None:
+    """Names and labels without values are said to be that, and the values can be read from the cursors given."""
+    spill_id = stored(cache, sample.payload())
+    found = cache.grep(spill_id, "cpu", max_matches=10)
+    said = found.as_dict()
+    assert {match["in"] for match in said["matches"]} <= {"key", "label"}
+    assert "no values were shown" in said["note"]
+    assert said["read_next"]
+    page = cache.page(spill_id, cursor=said["read_next"][0]["cursor"])
+    listed = cache.inventory(spill_id).entries[said["read_next"][0]["result"] - 1]
+    assert page.start == listed.start
+    assert '"values"' in page.chunk
+
+
+def test_what_was_matched_is_told_apart(cache: SpillCache) -> None:
+    """Keys, labels, values and what is none of them, with their paths."""
+    document = {
+        "status": "success",
+        "data": {
+            "result": [
+                {"metric": {"__name__": "up", "job": "node"}, "values": [[1, "0.25"], [2, "job"]]},
+                {"metric": {"__name__": "up", "job": "api"}, "values": [[1, "7"]]},
+            ]
+        },
+    }
+    spill_id = stored(cache, json.dumps(document, separators=(",", ":")))
+    base = "$.data.result"
+    assert places(cache.grep(spill_id, "job")) == [
+        (f"{base}[0].metric.job", "key"),
+        (f"{base}[0].values[1][1]", "value"),
+        (f"{base}[1].metric.job", "key"),
+    ]
+    assert places(cache.grep(spill_id, "node|api")) == [
+        (f"{base}[0].metric.job", "label"),
+        (f"{base}[1].metric.job", "label"),
+    ]
+    assert places(cache.grep(spill_id, '"job":"api"')) == [(f"{base}[1].metric.job", "label")]
+    assert places(cache.grep(spill_id, r'"metric":\{')) == [
+        (f"{base}[0].metric", "label"),
+        (f"{base}[1].metric", "label"),
+    ]
+    assert places(cache.grep(spill_id, r'"values":\[\[1,"7')) == [(f"{base}[1].values", "value")]
+    assert places(cache.grep(spill_id, r"0\.25")) == [(f"{base}[0].values[0][1]", "value")]
+    assert places(cache.grep(spill_id, "success")) == [("$.status", "value")]
+    assert places(cache.grep(spill_id, r"\},\{")) == [(f"{base}[0]", "text")]
+    assert [match.result for match in cache.grep(spill_id, "__name__").matches] == [1, 2]
+
+
+def test_results_that_are_members_go_by_their_keys(cache: SpillCache) -> None:
+    """Also where there is only one, and where keys are no identifiers."""
+    spill_id = stored(cache, '{"results":{"first one":{"refId":"A","v":[1,{"deep":"x"}]},"B":{"v":2}},"end":"x"}')
+    assert places(cache.grep(spill_id, '"x"')) == [
+        ('$.results["first one"].v[1].deep', "value"),
+        ("$.end", "value"),
+    ]
+    assert places(cache.grep(spill_id, "first|refId|A")) == [
+        ('$.results["first one"]', "key"),
+        ('$.results["first one"].refId', "key"),
+        ('$.results["first one"].refId', "label"),
+    ]
+    assert places(cache.grep(stored(cache, '{"a":{"b":[1,"needle"]}}'), "needle")) == [("$.a.b[1]", "value")]
+    assert places(cache.grep(stored(cache, '["needle",{"needle":1}]'), "needle")) == [
+        ("$[0]", "value"),
+        ("$[1].needle", "key"),
+    ]
+
+
+def test_escapes_and_half_documents_have_places_too(cache: SpillCache) -> None:
+    """Quotes and brackets inside strings are text of these."""
+    spill_id = stored(cache, '{"a\\"b":["x\\\\","{[,\\"needle"],"c":{"d":"needle')
+    assert places(cache.grep(spill_id, "needle")) == [('$["a\\"b"][1]', "value"), ("$.c.d", "value")]
+
+
+def test_lines_of_json_are_documents_of_their_own(cache: SpillCache) -> None:
+    """Their paths begin with the line."""
+    lines = b"".join(b'{"level":"info","n":%d,"tags":["a","b%d"]}\n' % (number, number) for number in range(3_000))
+    spill_id = stored(cache, lines)
+    assert places(cache.grep(spill_id, '"b2999"')) == [("$[2999].tags[1]", "value")]
+    assert places(cache.grep(spill_id, "b77", result=78)) == [("$[77].tags[1]", "value")]
+
+
+def test_text_has_lines_and_no_paths(cache: SpillCache) -> None:
+    """Newline patterns work, and `^` and `$` in mode m."""
+    spill_id = stored(cache, "one\nfoo\nbar\nthree foo\n" * 3_000)
+    found = cache.grep(spill_id, r"foo\nbar", max_matches=2)
+    assert (found.total, spans(found)[0]) == (3_000, (4, 11))
+    assert [(match.path, match.role, match.line) for match in found.matches] == [(None, "text", 2), (None, "text", 6)]
+    assert cache.grep(spill_id, "(?m)^foo$").total == 3_000
+    assert cache.grep(spill_id, "^foo").total == 0
+
+
+def test_binary_data_is_searched_byte_for_byte(cache: SpillCache) -> None:
+    """Invalid UTF-8 hides nothing."""
+    payload = b"\xff\xfe needle \x00" * 2_000 + b"\xc3" + "née".encode()
+    spill_id = stored(cache, payload)
+    assert cache.grep(spill_id, "needle").total == 2_000
+    assert cache.grep(spill_id, r"\xff\xfe n").total == 2_000
+    found = cache.grep(spill_id, "née")
+    assert spans(found) == [(len(payload) - 4, len(payload))]
+    page = cache.page(spill_id, cursor=found.matches[0].cursor)
+    assert page.data.startswith("née".encode())
+
+
+def test_a_long_match_is_windowed_and_flagged(cache: SpillCache) -> None:
+    """The match is one, however long; it is never dropped."""
+    text = "before " + "x" * 200_000 + " after"
+    found = cache.grep(stored(cache, text), "x+", context=20)
+    assert (found.total, spans(found), found.matches[0].cut) == (1, [(7, 200_007)], True)
+    assert found.matches[0].text == "before " + "x" * 64
+    middle = cache.grep(stored(cache, text), " after", context=10).matches[0]
+    assert (middle.text, middle.cut) == ("x" * 10 + " after", False)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(?:a|aa)+b", "(.*)(.*)(.*)(.*)[^a]$"])
+def test_patterns_that_backtracking_engines_choke_on_are_answered(cache: SpillCache, pattern: str) -> None:
+    """Linear time, whatever the pattern."""
+    assert cache.grep(stored(cache, "a" * 300_000 + "!a"), pattern).searched == 300_002
+
+
+def test_a_pattern_that_matches_everywhere_gets_a_bounded_answer(cache: SpillCache) -> None:
+    """Counting ends, and the answer says so; empty matches are refused."""
+    spill_id = stored(cache, "x" * (MOST_COUNTED + 50_000))
+    said = cache.grep(spill_id, ".").as_dict()
+    assert (said["matches_total"], said["matches_capped"], said["shown"]) == (MOST_COUNTED, True, 10)
+    assert said["searched"] < MOST_COUNTED + 50_000
+    for pattern in ("x*", r"\b", ""):
+        with pytest.raises(PatternInvalid):
+            cache.grep(spill_id, pattern)
+
+
+def test_one_result_is_searched_alone(cache: SpillCache) -> None:
+    """As a text of its own; the cursors of its matches stay inside it."""
+    payload = metrics(results=6, points=2_000)
+    spill_id = stored(cache, payload)
+    listed = cache.inventory(spill_id).entries[3]
+    found = cache.grep(spill_id, r"\[1999,", result="query 3")
+    assert (found.result, found.searched, found.total) == (4, listed.end - listed.start, 1)
+    at = payload.index(b"[1999,", listed.start)
+    assert spans(found) == [(at, at + 6)]
+    *_, last = cache.walk(spill_id, cursor=found.matches[0].cursor)
+    assert last.end == listed.end
+    assert last.unread[-1] == (listed.end, len(payload))
+    assert "result 4" in found.note
+    assert cache.grep(spill_id, r"\A\{", result=4).total == 1
+    with pytest.raises(ResultNotFound):
+        cache.grep(spill_id, "x", result="query 9")
+
+
+def test_no_match_says_what_was_searched(cache: SpillCache) -> None:
+    """Also in nothing at all."""
+    said = cache.grep(stored(cache, metrics()), "no such thing").as_dict()
+    assert (said["status"], said["matches_total"], said["matches"]) == ("PARTIAL", 0, [])
+    assert f"No match in the {len(metrics())} bytes" in said["note"]
+    assert cache.grep(stored(cache, b""), "x").searched == 0
+
+
+def test_answers_fit_their_budget(cache: SpillCache) -> None:
+    """Fewer matches are shown, never fewer counted."""
+    spill_id = stored(cache, sample.payload())
+    shown = []
+    for budget in (1_200, 2_500, 7_500, 60_000):
+        found = cache.grep(spill_id, "values", max_matches=50, context=200, budget=budget, wire=MCP)
+        assert MCP.size(found.as_dict()) <= budget
+        shown.append(len(found.matches))
+        assert found.total == cache.grep(spill_id, "values").total
+    assert all(fewer <= more for fewer, more in pairwise(shown))
+    assert shown[0] >= 1
+    with pytest.raises(BudgetTooSmall):
+        cache.grep(spill_id, "values", budget=300)
+
+
+@pytest.mark.parametrize("options", [{"max_matches": 0}, {"max_matches": 1_001}, {"context": -1}, {"context": 5_000}])
+def test_options_out_of_range_are_refused(cache: SpillCache, options: dict[str, int]) -> None:
+    """Not rounded."""
+    with pytest.raises(ArgumentsInvalid):
+        cache.grep(stored(cache, "x"), "x", **options)  # type: ignore[arg-type]
+
+
+def test_a_search_of_what_is_gone_fails(cache: SpillCache, redis_url: str) -> None:
+    """A lost chunk is no chunk without matches; another tenant's spill is not there."""
+    spill_id = stored(cache, metrics(points=20_000))
+    with pytest.raises(SpillNotFound):
+        cache.grep(spill_id, "x", tenant="another")
+    cache._store._client.hdel(key_of(spill_id), "3")
+    with pytest.raises(SpillLost):
+        cache.grep(spill_id, "no such thing")
+    with pytest.raises(SpillError):
+        cache.grep(spill_id[:-1], "x")
+
+
+async def test_asyncio_gives_the_same_answer(redis_url: str) -> None:
+    """Both sides find the same."""
+    async with cache_on(redis_url) as cache:
+        spill_id = (await cache.put(metrics())).spill_id
+        assert spill_id is not None
+        found = await cache.grep(spill_id, "query [24]")
+    with sync_cache_on(redis_url) as other:
+        again = other.grep(spill_id, "query [24]")
+    assert places(found) == places(again) == [("$.results[2].name", "label"), ("$.results[4].name", "label")]
+    assert spans(found) == spans(again)

@@ -1,0 +1,110 @@
+"""The answer of a search: bounded, in order, and never to be taken for the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spillcache.errors import BudgetTooSmall
+from spillcache.search import Match, Matches, Next
+from spillcache.search.matches import window
+from spillcache.search.place import Role
+from spillcache.wire import MCP, PLAIN, Wire
+from tests.strategies import wires
+
+_CURSOR = "x" * 56
+
+
+def match(role: Role = "value", *, result: int | None = 1, text: str = 'say "it"') -> Match:
+    """A match of this role."""
+    return Match(10, 12, role, text, False, _CURSOR, path="$.data[0]", result=result)
+
+
+def answer(*matches: Match, total: int | None = None) -> Matches:
+    """An answer with these matches."""
+    starts = tuple(Next(number, f"query {number}", _CURSOR) for number in range(1, 8))
+    found = len(matches) if total is None else total
+    return Matches("", found, False, 1000, 1000, matches, starts=starts)
+
+
+def test_the_answer_says_first_what_it_is_and_then_what_was_found() -> None:
+    """PARTIAL before all else, cursors behind the text they belong to."""
+    said = answer(match(), match(), total=40).as_dict()
+    assert list(said) == ["status", "matches_total", "shown", "searched", "note", "matches"]
+    assert (said["status"], said["matches_total"], said["shown"], said["searched"]) == ("PARTIAL", 40, 2, 1000)
+    assert list(said["matches"][0]) == ["bytes", "path", "in", "text", "cursor"]
+    assert "not the data" in said["note"]
+    assert "38 matches are not shown" in said["note"]
+
+
+def test_names_without_values_are_told_with_where_to_read_the_values() -> None:
+    """The incident, caught in the act."""
+    said = answer(match("label", result=2), match("key", result=2), match("label", result=5), total=40).as_dict()
+    assert "All matches shown (3 of 40) are keys or labels; no values were shown" in said["note"]
+    assert [one["result"] for one in said["read_next"]] == [2, 5]
+    assert list(said["read_next"][0]) == ["result", "name", "cursor"]
+    assert "read_next" not in answer(match("label"), match("value")).as_dict()
+
+
+def test_at_most_five_results_are_recommended() -> None:
+    """The answer stays small."""
+    assert len(answer(*(match("key", result=number) for number in range(1, 8))).read_next) == 5
+
+
+def test_no_match_says_what_was_searched_and_that_it_proves_nothing() -> None:
+    """Of the payload, or of a result alone."""
+    assert "No match in the 1000 bytes of the payload" in answer().note
+    assert "not the absence of data" in answer().note
+    assert "result 3 alone" in replace(answer(), result=3).note
+
+
+def test_what_was_not_searched_or_not_counted_is_said() -> None:
+    """Whatever limits the answer is in its words."""
+    capped = replace(answer(match(), total=100_000), capped=True, searched=400)
+    assert capped.as_dict()["matches_capped"] is True
+    assert "400 of 1000 bytes" in capped.note
+    assert "not followed to its end" in replace(answer(match()), overran=True).note
+    assert "more than 16384 bytes may be missing" in replace(answer(match()), reach=16_384).note
+
+
+@given(
+    roles=st.lists(st.sampled_from(("key", "label", "value", "text")), max_size=30),
+    text=st.text(max_size=300),
+    wire=wires,
+    budget=st.integers(1_500, 20_000),
+)
+def test_an_answer_fits_its_budget_on_every_wire(roles: list[Role], text: str, wire: Wire, budget: int) -> None:
+    """With as many matches as there is room for, and the true number of all."""
+    whole = answer(*(match(role, result=number % 7 + 1, text=text) for number, role in enumerate(roles)))
+    budget = max(budget, _least(whole, wire))
+    said = whole.within(budget, wire).as_dict()
+    assert wire.size(said) <= budget
+    assert said["matches_total"] == len(roles)
+    assert said["shown"] == len(said["matches"])
+    assert bool(said["shown"]) == bool(roles)
+
+
+def _least(whole: Matches, wire: Wire) -> int:
+    """The least budget for an answer, as the refusal of one that is too small says it."""
+    with pytest.raises(BudgetTooSmall) as caught:
+        whole.within(1, wire)
+    return caught.value.minimum
+
+
+def test_a_match_too_large_for_the_budget_is_shown_without_its_text() -> None:
+    """Its cursor is what counts."""
+    said = answer(match(text="x" * 9_000)).within(1_000, PLAIN).as_dict()
+    assert (said["shown"], said["matches"][0]["text"], said["matches"][0]["cut"]) == (1, "", True)
+    with pytest.raises(BudgetTooSmall):
+        answer(match()).within(200, MCP)
+
+
+def test_a_window_shows_whole_code_points_and_nothing_unseen() -> None:
+    """Half a code point at its ends is left out; what commands a terminal is taken away."""
+    before, after = "漢é".encode()[1:], "é漢".encode()[:-1]
+    assert window(before, "漢\x1b[31m\u202e!".encode(), after, 64, binary=False) == ("é漢[31m!é", False)
+    assert window(b"", "漢漢".encode(), b"after", 5, binary=False) == ("漢", True)
+    assert window(b"\xff", b"a", b"\xfe", 64, binary=True) == ("\ufffda\ufffd", False)
