@@ -190,3 +190,17 @@ async def test_a_request_that_came_past_the_edge_is_refused(redis_url: str, spil
                 await client.call_tool(TOOL, {"spill_id": spill_id})
         async with Client(build_server(cache, ToolOptions(), caller=Caller())) as client:
             assert (await call(client, spill_id=spill_id))["status"] == "PARTIAL"
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("claude-code", 40_000, 50_000), ("cursor", 5_000, 7_500)])
+async def test_a_full_read_is_as_long_as_the_client_takes(redis_url: str, name: str, least: int, most: int) -> None:
+    """The platform's cap where the host reads it from the entry, which says it; a page where it is known to cut."""
+    async with cache_on(redis_url) as cache:
+        spill_id = (await cache.put(metrics())).spill_id
+    with serving(redis_url, ToolOptions(full_bytes=50_000)) as url:
+        async with http_client(url, "auto", name) as client:
+            (tool,) = (await client.list_tools()).tools
+            result = await client.call_tool(TOOL, {"spill_id": spill_id, "return_full": True})
+    assert tool.meta is not None
+    assert tool.meta["anthropic/maxResultSizeChars"] == 50_000
+    assert least < len(result.model_dump_json(by_alias=True, exclude_none=True).encode()) <= most
