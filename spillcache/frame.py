@@ -147,17 +147,17 @@ def decode_frame(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
 
 
 def _decode(stored: bytes, spill_id: str, index: int, size: int) -> Chunk:
-    text, body, overhang, (slabs, starts, before) = _opened(stored, spill_id, index, size)
+    body, table, overhang, (slabs, starts, before) = _opened(stored, spill_id, index, size)
     ends = struct.unpack_from(f"<{slabs}H", body)
     once = struct.unpack_from(f"<{slabs}H", body, 3 * slabs)
     twice = struct.unpack_from(f"<{slabs}H", body, 5 * slabs)
     begins = struct.unpack_from(f"<{starts}H", body, _SLAB_BYTES * slabs) if starts else ()
     known = None if before == _UNKNOWN else before
-    return Chunk(text, ends, body[2 * slabs : 3 * slabs], once, twice, begins, known, overhang)
+    return Chunk(body[table:], ends, body[2 * slabs : 3 * slabs], once, twice, begins, known, overhang)
 
 
-def _opened(stored: bytes, spill_id: str, index: int, size: int) -> tuple[bytes, bytes, int, tuple[int, int, int]]:
-    """Text, unpacked body and overhang of a frame, and how many slabs and starts its table has, and results before."""
+def _opened(stored: bytes, spill_id: str, index: int, size: int) -> tuple[bytes, int, int, tuple[int, int, int]]:
+    """A frame's unpacked body, where its text begins in that, its overhang; its slabs, starts and results before."""
     segment, field = locate(index)
     framed = unseal(spill_id, segment, field, stored)
     try:
@@ -168,16 +168,16 @@ def _opened(stored: bytes, spill_id: str, index: int, size: int) -> tuple[bytes,
         raise SpillCorrupt(f"chunk {index} does not have its form") from None
     if length != chunk_length(index, size) + overhang or len(body) != table + length or overhang >= LONGEST_UNIT:
         raise SpillCorrupt(f"chunk {index} does not have its length")
-    return body[table:], body, overhang, (slabs, starts, before)
+    return body, table, overhang, (slabs, starts, before)
 
 
-def decode_text(stored: bytes, spill_id: str, index: int, size: int) -> bytes:
+def decode_text(stored: bytes, spill_id: str, index: int, size: int) -> memoryview:
     """Only the text of chunk `index`, without overhang, for whoever passes over many chunks: nothing is remembered.
 
-    Raises as `decode_frame`, of which this takes two thirds of the time.
+    Raises as `decode_frame`.
     """
-    text, _, overhang, _ = _opened(stored, spill_id, index, size)
-    return text[: len(text) - overhang]
+    body, begin, overhang, _ = _opened(stored, spill_id, index, size)
+    return memoryview(body)[begin : len(body) - overhang]
 
 
 _remembered = functools.lru_cache(maxsize=128)(_decode)  # some 3 MB

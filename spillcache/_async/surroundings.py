@@ -26,16 +26,17 @@ _WORD = 64
 _FETCH_CHUNKS = 4
 
 
-async def read_texts(store: Store, spill_id: str, manifest: Manifest, start: int, end: int) -> AsyncIterator[bytes]:
+async def read_texts(store: Store, spill_id: str, manifest: Manifest, start: int, end: int) -> AsyncIterator[memoryview]:
     """Bytes `start` to `end` of a payload, at most a chunk at a time; each chunk passes its own digest."""
     first, last = start // CHUNK_BYTES, -(-end // CHUNK_BYTES)
     while first < last:
         stop = min(first - first % _FETCH_CHUNKS + _FETCH_CHUNKS, last)  # a number that divides every segment
         stored = await store.read(spill_id, first // SEGMENT_CHUNKS, chunk_fields(first, stop))
-        for index, frame in enumerate(stored, first):
+        for index in range(first, stop):
             at = index * CHUNK_BYTES
-            text = decode_text(_there(frame), spill_id, index, manifest.size)
+            text = decode_text(_there(stored.pop(0)), spill_id, index, manifest.size)  # not held any longer than needed
             yield text[max(0, start - at) : end - at]
+            del text
         first = stop
 
 

@@ -40,7 +40,7 @@ class Sweep:
 
     def __init__(self, pattern: Pattern, *, lines: bool = False) -> None:
         self._pattern = pattern
-        self._held: list[bytes] = []
+        self._held: list[bytes | memoryview] = []
         self._length = 0  # of what is held
         self._base = 0  # where that begins in the whole
         self._at = 0  # how much of it is decided, and there as context only
@@ -50,7 +50,7 @@ class Sweep:
         self.overran = False
         self.empty = False
 
-    def feed(self, block: bytes, *, last: bool) -> Iterator[Found]:
+    def feed(self, block: bytes | memoryview, *, last: bool) -> Iterator[Found]:
         """Take the next block, and yield the matches that are now decided."""
         self._held.append(block)
         self._length += len(block)
