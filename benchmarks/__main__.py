@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import choices, corpora, faces, footprint, memory, pages, renewals, scans, walks, writes
+from benchmarks import choices, corpora, faces, footprint, memory, pages, renewals, scans, searches, walks, writes
 from benchmarks.place import load, pin, surroundings
 from benchmarks.report import Report, to_json, to_markdown
 from benchmarks.scale import FULL, QUICK, say
@@ -22,6 +22,7 @@ GROUPS = {
     "footprint": footprint.measure,
     "walks": walks.measure,
     "renewals": renewals.measure,
+    "searches": searches.measure,
     "faces": faces.measure,
     "choices": choices.measure,
 }

@@ -26,7 +26,9 @@ _WORD = 64
 _FETCH_CHUNKS = 4
 
 
-async def read_texts(store: Store, spill_id: str, manifest: Manifest, start: int, end: int) -> AsyncIterator[memoryview]:
+async def read_texts(
+    store: Store, spill_id: str, manifest: Manifest, start: int, end: int
+) -> AsyncIterator[memoryview]:
     """Bytes `start` to `end` of a payload, at most a chunk at a time; each chunk passes its own digest."""
     first, last = start // CHUNK_BYTES, -(-end // CHUNK_BYTES)
     while first < last:
