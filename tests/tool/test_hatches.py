@@ -34,7 +34,7 @@ async def test_matches_fit_the_budget_and_lead_to_what_they_matched(
 ) -> None:
     """As many as fit, of all that are counted; a walk from a match ends with what it did not read."""
     envelope = await cache.put(sample.payload())
-    asked = {"spill_id": envelope.spill_id, "pattern": '"instance":"([^"]+)"', "max_matches": 40}
+    asked: dict[str, Any] = {"spill_id": envelope.spill_id, "pattern": '"instance":"([^"]+)"', "max_matches": 40}
     result = await call(cache, options, budget, **asked)
     assert len(orjson.dumps(STAMP | result)) <= budget
     answer = read(result, options)
@@ -105,8 +105,8 @@ async def test_no_full_read_is_above_the_platforms_caps(cache: SpillCache) -> No
         (ToolOptions(full_bytes=20_000), 20_000),
         (ToolOptions(limits=KNOWN_LIMITS.extended({}, cap=9_000)), 9_000),
     ):
-        for more in ({}, {"max_bytes": 10**9}):
-            result = await call(cache, options, full=None, spill_id=envelope.spill_id, return_full=True, **more)
+        for asked in (None, 10**9):
+            result = await call(cache, options, spill_id=envelope.spill_id, return_full=True, max_bytes=asked)
             assert len(orjson.dumps(STAMP | result)) <= most
     small = await call(cache, spill_id=envelope.spill_id, return_full=True, max_bytes=3_000)
     assert len(orjson.dumps(STAMP | small)) <= 3_000
