@@ -19,7 +19,11 @@ from spillcache.scan import Kind
 from spillcache.wire import Wire
 
 Status = Literal["COMPLETE", "PARTIAL", "FAILED"]
-ChunkKind = Literal["json", "json_part", "ndjson", "csv", "text", "base64"]
+ChunkKind = Literal["json", "json_part", "ndjson", "csv", "text", "base64", "compact"]
+View = Literal["raw", "compact"]
+
+_NO_BYTES = "a page of the compact view does not hold the payload's bytes, so no part of it has a place among them"
+_ASK_FOR_LESS = "Ask for the page again with a lower budget: the same cursor begins at the same place."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,9 @@ class Page:
     data. `results` are the first and last result (numbered from 1) that the page shows, and `results_total` all there
     are. `unread` lists byte ranges that this walk did not serve. `receipt` proves that one chain served every byte,
     `range_receipt` that one served the range of a walk that was not of the whole; either is on a walk's last page only.
+
+    In the compact view `chunk` is not the payload's text but says the same in less; see `compact`. `legend` is how to
+    read it, on page 1, and `inside` the series in whose samples a later page begins.
     """
 
     spill_id: str
@@ -47,6 +54,9 @@ class Page:
     results: tuple[int, int] | None = None
     results_total: int | None = None
     inventory: Mapping[str, Any] | None = None
+    view: View = "raw"
+    legend: str | None = None
+    inside: Mapping[str, Any] | None = None
     _sign: Callable[[int], str] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -61,7 +71,9 @@ class Page:
 
     @property
     def data(self) -> bytes:
-        """The payload's bytes that this page holds."""
+        """The payload's bytes that this page holds. Raises `ArgumentsInvalid` in the compact view, which holds none."""
+        if self.view == "compact":
+            raise ArgumentsInvalid(_NO_BYTES)
         return base64.b64decode(self.chunk) if self.chunk_kind == "base64" else self.chunk.encode()
 
     def as_dict(self) -> dict[str, Any]:
@@ -69,6 +81,9 @@ class Page:
         answer: dict[str, Any] = {"position": self.position}
         if self.inventory is not None:
             answer["inventory"] = dict(self.inventory)
+        if self.view == "compact":
+            answer |= {"view": self.view} | ({"legend": self.legend} if self.legend else {})
+            answer |= {"inside": dict(self.inside)} if self.inside else {}
         answer |= {"chunk_kind": self.chunk_kind, "chunk": self.chunk, "status": self.status}
         if self.result_status is not None:
             answer["result_status"] = self.result_status
@@ -88,6 +103,8 @@ class Page:
         `delivered` must be a prefix of `chunk`. It is rounded down to a safe edge and the cursor is signed anew for
         the byte after it, so that nothing undelivered is skipped. Raises `ArgumentsInvalid`.
         """
+        if self.view == "compact":
+            raise ArgumentsInvalid(_NO_BYTES, next_step=_ASK_FOR_LESS)
         # A host that counts UTF-16 units may have left half of a pair.
         delivered = delivered.rstrip("".join(map(chr, range(0xD800, 0xDC00)))) if delivered else delivered
         if delivered == self.chunk:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from spillcache.errors import SpillError
 
-Verb = Literal["put", "page", "inventory", "grep", "full", "stream", "stat", "delete"]
+Verb = Literal["put", "page", "inventory", "grep", "full", "series", "stream", "stat", "delete"]
 
 
 @dataclass(frozen=True, slots=True)

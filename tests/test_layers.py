@@ -28,11 +28,14 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"", "sync"}),  # "" is the package itself: the public surface
     frozenset({"decorator"}),
     frozenset(
-        {f"{side}.{name}" for side in SIDES for name in ("cache", "searching", "surroundings", "reader", "writer")}
+        f"{side}.{name}"
+        for side in SIDES
+        for name in ("cache", "searching", "surroundings", "viewing", "reader", "writer")
     ),
     frozenset({f"{side}.{name}" for side in SIDES for name in ("store", "connect", "gate", "kept")} | {"embedded"}),
-    frozenset({"page", "envelope", "listing", "evidence", "cut", "search", "payload", "terms"}),
-    frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
+    frozenset({"page", "compact", "envelope", "listing", "series_listing", "evidence", "cut", "search"}),
+    frozenset({"payload", "terms"}),
+    frozenset({"manifest", "frame", "inventory", "series", "chunks", "receipt"}),
     frozenset(
         {"scan", "cursor", "ids", "keyring", "signatures", "wire", "edges", "digest", "shown", "watch", "caller"}
     ),

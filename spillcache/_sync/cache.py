@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeGuard, TypeVar, Unpack
+from typing import Protocol, Self, TypeGuard, TypeVar, Unpack, get_args
 
 from spillcache import defaults
 from spillcache._sync.connect import connect
@@ -19,17 +19,20 @@ from spillcache._sync.gate import compute
 from spillcache._sync.reader import Reader, Stat
 from spillcache._sync.searching import Asked, Searcher
 from spillcache._sync.store import Client, Store
+from spillcache._sync.viewing import Viewer
 from spillcache._sync.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
+from spillcache.cursor import continues_compact, is_given
 from spillcache.embedded.server import EmbeddedServer
 from spillcache.envelope import Ends, Envelope, ends_of, failed
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SlotMoved, SpillError, StoreUnavailable
 from spillcache.ids import RANDOM_BYTES, new_id
 from spillcache.keyring import Keyring
 from spillcache.listing import Listing
-from spillcache.page import Page
+from spillcache.page import Page, View
 from spillcache.payload import to_bytes
 from spillcache.scan import Kind
 from spillcache.search import Matches
+from spillcache.series_listing import SeriesListing
 from spillcache.terms import CacheOptions, StoreOptions, TermOptions, Terms
 from spillcache.watch import UNWATCHED, Refused, Watcher
 from spillcache.wire import Wire
@@ -239,16 +242,25 @@ class SpillCache:
         *,
         cursor: str | None = None,
         result: str | int | None = None,
+        view: View = "raw",
         budget: int | None = None,
         tenant: str | None = None,
         wire: Wire | None = None,
     ) -> Page:
         """The page that `cursor` asks for; without one, page 1 of the payload, or of one `result` by name or number.
 
-        A blank cursor counts as none. `budget` may differ from page to page. Raises `SpillIdMalformed`, `SpillGone`,
-        `CursorError`, `ResultNotFound`, `ResultAmbiguous`, `BudgetTooSmall`, `StoreError`.
+        A blank cursor counts as none. `budget` may differ from page to page. `view="compact"` shows time series in less
+        text with nothing left out; a cursor stays in the view it was made in. Raises `SpillIdMalformed`, `SpillGone`,
+        `CursorError`, `ResultNotFound`, `ResultAmbiguous`, `BudgetTooSmall`, `StoreError`; `ArgumentsInvalid` where
+        nothing in the compact view would be shorter.
         """
+        if view not in get_args(View):
+            raise ArgumentsInvalid('view must be "raw" or "compact"')
         with self._watcher.act("page", spill_id):
+            if view == "compact" or (is_given(cursor) and continues_compact(cursor)):
+                return self._viewer().compact(
+                    spill_id, cursor, result, tenant=self._who(tenant), terms=self._with(budget, wire)
+                )
             return self._reader().page(
                 spill_id, cursor, result, tenant=self._who(tenant), terms=self._with(budget, wire)
             )
@@ -259,12 +271,13 @@ class SpillCache:
         *,
         cursor: str | None = None,
         result: str | int | None = None,
+        view: View = "raw",
         budget: int | None = None,
         tenant: str | None = None,
         wire: Wire | None = None,
     ) -> Iterator[Page]:
         """All pages from the first (or from `cursor`) on, one after the other."""
-        page = self.page(spill_id, cursor=cursor, result=result, budget=budget, tenant=tenant, wire=wire)
+        page = self.page(spill_id, cursor=cursor, result=result, view=view, budget=budget, tenant=tenant, wire=wire)
         yield page
         while page.next_cursor is not None:
             page = self.page(spill_id, cursor=page.next_cursor, budget=budget, tenant=tenant, wire=wire)
@@ -283,6 +296,25 @@ class SpillCache:
         with self._watcher.act("inventory", spill_id):
             return self._reader().inventory(
                 spill_id, cursor, budget, tenant=self._who(tenant), terms=self._with(None, wire)
+            )
+
+    def series(
+        self,
+        spill_id: str,
+        *,
+        result: str | int | None = None,
+        cursor: str | None = None,
+        budget: int | None = None,
+        tenant: str | None = None,
+        wire: Wire | None = None,
+    ) -> SeriesListing:
+        """The time series, of all results or of one, in numbers: all of them, or a page when a `budget` is given.
+
+        Derived when the payload was stored, and never the data. Raises what `page` raises.
+        """
+        with self._watcher.act("series", spill_id):
+            return self._viewer().series(
+                spill_id, result, cursor, budget, tenant=self._who(tenant), terms=self._with(None, wire)
             )
 
     def grep(
@@ -431,6 +463,9 @@ class SpillCache:
 
     def _reader(self) -> Reader:
         return Reader(*self._reading())
+
+    def _viewer(self) -> Viewer:
+        return Viewer(*self._reading())
 
     def _searcher(self) -> Searcher:
         return Searcher(*self._reading())

@@ -94,11 +94,15 @@ class Reader:
             state = decode_cursor(cursor, self._keyring, spill_id, tenant)
             if state.kind is WalkKind.INVENTORY:
                 raise ArgumentsInvalid("this cursor continues the inventory; call again with inventory: true")
+            if state.kind is WalkKind.SERIES:
+                raise ArgumentsInvalid("this cursor continues the list of series; call again with series: true")
+            if state.kind is WalkKind.COMPACT:
+                raise ArgumentsInvalid("this cursor continues the compact view, which is read page by page")
             refuse_ended(state)
-            if _is_named(result):
+            if is_named(result):
                 self._check_inside(spill_id, state, result, tenant)
             return self._continue(spill_id, state, tenant, terms)
-        if _is_named(result):
+        if is_named(result):
             return self._first_of_result(spill_id, result, tenant, terms)
         return self._first(spill_id, tenant, terms)
 
@@ -256,10 +260,14 @@ class Reader:
                 self._keyring,
             ),
         )
+        self._tell_served(page, manifest, state)
+        return page
+
+    def _tell_served(self, page: Page, manifest: Manifest, state: Cursor) -> None:
         if self._watcher is not UNWATCHED:
             self._watcher.page_served(
                 Served(
-                    spill_id=spill_id,
+                    spill_id=page.spill_id,
                     tool=manifest.tool,
                     walk=state.walk,
                     start=page.start,
@@ -270,7 +278,6 @@ class Reader:
                     began=state.position == state.start,
                 )
             )
-        return page
 
     def _window(
         self, spill_id: str, position: int, length: int, extra: tuple[str, ...], tenant: str, stamp: int | None
@@ -385,7 +392,7 @@ class _Window(NamedTuple):
     extra: list[Field]
 
 
-def _is_named(result: str | int | None) -> TypeGuard[str | int]:
+def is_named(result: str | int | None) -> TypeGuard[str | int]:
     """Whether a result was asked for: a blank name counts as none."""
     return result is not None and (not isinstance(result, str) or bool(result.strip()))
 

@@ -36,12 +36,16 @@ from spillcache.inventory import (
 from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest, encode_manifest, tenant_digest
 from spillcache.scan import Inventory, Kind, Scanner, SlabTable, scan
+from spillcache.series import FIELD as SERIES_FIELD
+from spillcache.series import SeriesTable, encode_series, find_series
 from spillcache.terms import Terms
 from spillcache.watch import UNWATCHED, Watcher, Written
 
 #: Frames are sent in batches of about this many bytes: one MULTI for 100 MB would cost the client 201 MB, and Redis 8.2
 #: and Valkey 9.1 drop a connection whose MULTI passes `client-query-buffer-limit`.
 BATCH_BYTES = 1 << 20
+
+_STRUCTURED: tuple[Kind, ...] = ("json", "ndjson")
 
 _AT_ONCE = "a writer takes one call at a time: with two at once, nobody knows which bytes come first"
 
@@ -59,6 +63,7 @@ class Scanned:
     slabs: SlabTable
     contents: Contents
     summary: Summary
+    series: SeriesTable
     ends: Ends
 
 
@@ -69,8 +74,9 @@ def scan_payload(payload: bytes, terms: Terms) -> Scanned:
         raise PayloadTooLarge(f"the result has {size} bytes; at most {terms.max_payload_bytes} are stored")
     found = compute(size, scan, payload, window=terms.scan_window_bytes)
     contents = Contents(found.inventory, int(found.slabs.extra_once.sum()), int(found.slabs.extra_twice.sum()))
+    series = compute(size, _series_of, payload, found.kind, terms.scan_window_bytes)
     ends = ends_of(payload, payload, size, found.kind, *terms.preview_bytes)
-    return Scanned(payload, found.kind, found.slabs, contents, summarise(found.inventory), ends)
+    return Scanned(payload, found.kind, found.slabs, contents, summarise(found.inventory), series, ends)
 
 
 def write_spill(
@@ -87,7 +93,9 @@ def write_spill(
             upload.add(batch)
             upload.keep_alive()
         sha256 = (compute(size, hashlib.sha256, payload)).digest()
-        upload.publish(scanned.kind, size, sha256, scanned.contents, scanned.summary, tool=tool, tenant=tenant)
+        upload.publish(
+            scanned.kind, size, sha256, scanned.contents, scanned.summary, scanned.series, tool=tool, tenant=tenant
+        )
     except BaseException as error:
         upload.undo(error)
         raise
@@ -113,7 +121,7 @@ class SpillWriter:
         self._upload = Upload(store, spill_id, terms, watcher)
         self._terms, self._tool, self._tenant = terms, tool, tenant
         self._spill_id = spill_id
-        self._scanner = Scanner(window=terms.stream_window_bytes)
+        self._scanner = Scanner(window=terms.stream_window_bytes, on_window=self._find_series)
         self._chunker = Chunker(spill_id)
         self._sha256 = hashlib.sha256()
         self._buffer = bytearray()
@@ -121,6 +129,7 @@ class SpillWriter:
         self._head = b""
         self._tail = b""
         self._extra = [0, 0]
+        self._series = SeriesTable()
         self._results_known = False
         self._busy = False
         self._closed = False
@@ -166,7 +175,10 @@ class SpillWriter:
             contents, summary = Contents(inventory, *self._extra), summarise(inventory)
             ends = ends_of(self._head, self._tail, self._size, kind, *self._terms.preview_bytes)
             envelope = make_envelope(ends, contents, summary, self._spill_id, self._terms)
-            self._upload.publish(kind, self._size, found, contents, summary, tool=self._tool, tenant=self._tenant)
+            series = self._series if kind in _STRUCTURED else SeriesTable()
+            self._upload.publish(
+                kind, self._size, found, contents, summary, series, tool=self._tool, tenant=self._tenant
+            )
             self._end()
         except BaseException as error:
             self._abandon(error)
@@ -200,6 +212,9 @@ class SpillWriter:
         if self._scanner.inventory is not None:
             self._know(self._scanner.inventory)
         return iter(list(self._chunker.feed(block, slabs, self._scanner.settled)))
+
+    def _find_series(self, window: bytes, whole: bool) -> None:
+        self._series = find_series(window, whole=whole)
 
     def _know(self, inventory: Inventory) -> None:
         if not self._results_known:
@@ -256,7 +271,16 @@ class Upload:
             self._kept_at = now
 
     def publish(
-        self, kind: Kind, size: int, sha256: bytes, contents: Contents, summary: Summary, *, tool: str, tenant: str
+        self,
+        kind: Kind,
+        size: int,
+        sha256: bytes,
+        contents: Contents,
+        summary: Summary,
+        series: SeriesTable,
+        *,
+        tool: str,
+        tenant: str,
     ) -> None:
         """Make the spill readable, if every frame that was written is still there."""
         manifest = Manifest(
@@ -278,6 +302,7 @@ class Upload:
         fields[0] |= {
             FIELD: encode_contents(contents, self._spill_id),
             SUMMARY_FIELD: encode_summary(summary, self._spill_id),
+            SERIES_FIELD: encode_series(series, self._spill_id),
         }
         self._store.publish(self._spill_id, self._frames_in, fields, self._terms.stored_ttl_ms)
         self._watcher.spill_written(Written(self._spill_id, tool, kind, size, self._stored))
@@ -321,6 +346,12 @@ def next_batch(frames: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         if size >= BATCH_BYTES or (index + 1) % SEGMENT_CHUNKS == 0:
             break
     return batch
+
+
+def _series_of(payload: bytes, kind: Kind, window: int) -> SeriesTable:
+    if kind not in _STRUCTURED:
+        return SeriesTable()
+    return find_series(payload if len(payload) <= window else payload[:window], whole=len(payload) <= window)
 
 
 def _octets(block: bytes | bytearray | memoryview) -> memoryview:

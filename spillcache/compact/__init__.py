@@ -11,12 +11,14 @@ All other text is the payload's, byte for byte. Outside strings JSON knows neith
 nothing is ambiguous, and `expand` gives back every value in its order. Numbers are never rounded: they are spelled as
 in the payload. A list that one page breaks off goes on at the beginning of the next, in `<…>` of its own.
 
-`samples` and `labels` write what is shorter, `pages` fills a page, `expanding` reads it back.
+`samples` and `labels` write what is shorter, `filling` fills a page with it, `pages` says what the page is, `expanding`
+reads it back.
 """
 
 from __future__ import annotations
 
 from spillcache.compact.expanding import expand
-from spillcache.compact.pages import CompactText, write_compact
+from spillcache.compact.filling import CompactText, has_series, write_compact
+from spillcache.compact.pages import make_compact_page
 
-__all__ = ["CompactText", "expand", "write_compact"]
+__all__ = ["CompactText", "expand", "has_series", "make_compact_page", "write_compact"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from spillcache.scan.bitmaps import Bytes
@@ -58,6 +60,11 @@ class _Scanning:
         return self._inventory
 
     @property
+    def structured(self) -> bool:
+        """Whether what was read is JSON, or lines of it."""
+        return self._pass is not None and self._pass.structure is not None
+
+    @property
     def settled(self) -> bool:
         """Whether the window was read, so that its bytes are no longer needed."""
         return self._inventory is not None
@@ -81,8 +88,7 @@ class _Scanning:
         if not self._utf8.valid:
             self._inventory = _NOTHING
             return SlabTable.empty()
-        has_results = self._pass is not None and self._pass.structure is not None
-        if not self.settled and (whole or not has_results or self._size >= self._window):
+        if not self.settled and (whole or not self.structured or self._size >= self._window):
             self._settle_window(text, whole=whole)
         return self._slabs.take() if self.settled else SlabTable.empty()
 
@@ -126,12 +132,14 @@ class Scanner:
 
     Gives the slabs and the inventory that `scan` gives with the same `window`. Slabs of JSON's window come out when it
     is full, since cuts prefer the beginnings of named results; others as their stretches are read. Up to `window` bytes
-    of the payload are held. A payload that turns out late not to be UTF-8 is of kind "bytes" all the same: slabs that
-    were handed out before mean nothing then.
+    of the payload are held; `on_window` is given them once, if they are JSON, and whether they are all of it. A payload
+    that turns out late not to be UTF-8 is of kind "bytes" all the same: slabs that were handed out before mean nothing
+    then.
     """
 
-    def __init__(self, *, window: int = 8 << 20) -> None:
+    def __init__(self, *, window: int = 8 << 20, on_window: Callable[[bytes, bool], None] | None = None) -> None:
         self._scanning = _Scanning(window)
+        self._window, self._on_window = window, on_window
         self._held = bytearray()  # the window; once that is settled, what was not read yet
         self._base = 0
         self._read_to = 0
@@ -170,8 +178,11 @@ class Scanner:
         text = np.frombuffer(bytes(self._held[start : start + BLOCK + LOOKAHEAD]), np.uint8)
         self._scanning.read(text, self._read_to, whole=whole)
         self._read_to += min(BLOCK, len(text))
+        was_settled = self._scanning.settled
         slabs = self._scanning.settle(np.frombuffer(self._held, np.uint8), whole=whole)
         if self._scanning.settled:
+            if self._on_window is not None and self._scanning.structured and not was_settled:
+                self._on_window(bytes(self._held[: self._window]), whole and len(self._held) <= self._window)
             del self._held[: self._read_to - self._base]
             self._base = self._read_to
         return slabs

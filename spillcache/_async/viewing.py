@@ -1,0 +1,148 @@
+"""What is shown of a spill besides its bytes: its series in numbers, and the compact view of them."""
+
+from __future__ import annotations
+
+from spillcache._async.gate import compute
+from spillcache._async.reader import Reader, is_named
+from spillcache._async.store import Field
+from spillcache.compact.pages import make_compact_page, refuse_without_series
+from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
+from spillcache.envelope import fit_summary, inventory_cost
+from spillcache.errors import ArgumentsInvalid, SpillLost
+from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
+from spillcache.ids import parse_id
+from spillcache.inventory import FIELD as INVENTORY_FIELD
+from spillcache.inventory import SUMMARY_FIELD, Contents, decode_contents, decode_summary
+from spillcache.manifest import FIELD as MANIFEST_FIELD
+from spillcache.manifest import Manifest
+from spillcache.page import Page
+from spillcache.series import FIELD as SERIES_FIELD
+from spillcache.series import SeriesTable, decode_series
+from spillcache.series_listing import SeriesListing, list_series
+from spillcache.terms import Terms
+
+#: Bytes of the payload that a page of the compact view may be made of, for each byte of its room: more only helps where
+#: values repeat, and a page that could show more goes on in the next.
+_SHRINKS_BY = 6
+_LEAST_REACH, _MOST_REACH = 8_192, 1 << 20
+#: A unit that is written as a whole is shorter: so much of the next segment is read where one ends.
+_LONGEST_PART = 4_096
+
+
+class Viewer(Reader):
+    """A reader of views."""
+
+    async def series(
+        self,
+        spill_id: str,
+        result: str | int | None,
+        cursor: str | None,
+        budget: int | None,
+        *,
+        tenant: str,
+        terms: Terms,
+    ) -> SeriesListing:
+        """The series from the cursor on, or from the first: all, or as many as the budget holds."""
+        spill_id = parse_id(spill_id)
+        walk = decode_cursor(cursor, self._keyring, spill_id, tenant) if is_given(cursor) else None
+        if walk is not None and walk.kind is not WalkKind.SERIES:
+            raise ArgumentsInvalid("this cursor continues pages, not the list of series; call again without series")
+        manifest, contents, table = await self._told(spill_id, tenant, walk.stamp if walk else None)
+        scope = await self._scope(manifest, contents, result, walk)
+        stamp = await self._lease(spill_id, manifest, walk.stamp if walk else None)
+        state = walk.renewed(stamp) if walk else Cursor(WalkKind.SERIES, 0, stamp, self._new_walk(), *scope)
+        return await compute(
+            manifest.size // 64,
+            list_series,
+            table,
+            contents.inventory.results,
+            spill_id=spill_id,
+            size=manifest.size,
+            scope=scope,
+            position=state.position,
+            budget=budget,
+            wire=terms.wire,
+            sign=lambda at: self._sign(state.at(at), spill_id, tenant),
+        )
+
+    async def compact(
+        self, spill_id: str, cursor: str | None, result: str | int | None, *, tenant: str, terms: Terms
+    ) -> Page:
+        """The page of the compact view that a cursor asks for; without one, page 1 of the payload or of one result."""
+        spill_id = parse_id(spill_id)
+        walk = decode_cursor(cursor, self._keyring, spill_id, tenant) if is_given(cursor) else None
+        if walk is not None and walk.kind is not WalkKind.COMPACT:
+            raise ArgumentsInvalid("this cursor continues another view; pass it without view, or start anew")
+        if walk is None or is_named(result):
+            manifest, contents, table = await self._told(spill_id, tenant, walk.stamp if walk else None)
+            scope = await self._scope(manifest, contents, result, walk)
+            refuse_without_series(table, *scope)
+        state = walk or Cursor(WalkKind.COMPACT, scope[0], 0, self._new_walk(), *scope)
+        return await self._compact_page(spill_id, state, tenant, terms, first=walk is None)
+
+    async def _compact_page(self, spill_id: str, state: Cursor, tenant: str, terms: Terms, *, first: bool) -> Page:
+        room, position = self._room(terms), state.position
+        stamp = None if first else state.stamp
+        reach = min(max(_LEAST_REACH, _SHRINKS_BY * room // len(terms.wire.copies)), _MOST_REACH)
+        near = position < SEGMENT_BYTES
+        extra = (SERIES_FIELD, SUMMARY_FIELD) if near else ()
+        window = await self._window(spill_id, position, reach, extra, tenant, stamp)
+        stored = window.extra if near else await self._store.read(spill_id, 0, [SERIES_FIELD])
+        if (table := _table(stored[0], spill_id)) is None:
+            raise SpillLost("the table of series is gone: it was deleted from the store")
+        text = window.chunk.text
+        edge = (position // SEGMENT_BYTES + 1) * SEGMENT_BYTES
+        if edge < min(position + _LONGEST_PART, state.end):
+            beyond = await self._window(spill_id, edge, CHUNK_BYTES // 2, (), tenant, stamp)
+            text = text[: edge - window.start] + beyond.chunk.text
+        inventory = None
+        if first and position == 0 and near and (summary := window.extra[1]) is not None:
+            inventory = fit_summary(decode_summary(summary, spill_id), room // 4, terms.wire) or None
+            room -= inventory_cost(inventory, terms.wire) if inventory else 0
+        state = state.renewed(await self._lease(spill_id, window.manifest, stamp))
+        page = await compute(
+            len(text),
+            make_compact_page,
+            text,
+            window.chunk,
+            window.start,
+            window.manifest,
+            table,
+            state,
+            room,
+            terms.wire,
+            spill_id=spill_id,
+            inventory=inventory,
+            budget=terms.budget_bytes,
+            sign=lambda at: self._sign(state.at(at), spill_id, tenant),
+        )
+        self._tell_served(page, window.manifest, state)
+        return page
+
+    async def _told(
+        self, spill_id: str, tenant: str, stamp: int | None
+    ) -> tuple[Manifest, Contents, SeriesTable | None]:
+        """Manifest, inventory and series, None where the spill was stored without: one command."""
+        fields = (MANIFEST_FIELD, INVENTORY_FIELD, SERIES_FIELD)
+        stored, inventory, series = await self._store.read(spill_id, 0, fields)
+        manifest = self._opened(stored, spill_id, 0, tenant, stamp)
+        if inventory is None:
+            raise SpillLost("the inventory is gone: it was deleted from the store")
+        return manifest, decode_contents(inventory, spill_id), _table(series, spill_id)
+
+    async def _scope(
+        self, manifest: Manifest, contents: Contents, result: str | int | None, walk: Cursor | None
+    ) -> tuple[int, int]:
+        """The range that is asked for: a result's, or the whole; that of a walk must be the same."""
+        if not is_named(result):
+            return (walk.start, walk.end) if walk else (0, manifest.size)
+        found = await self._find(contents, result)
+        if walk is not None and (walk.start, walk.end) != (found.start, found.end):
+            raise ArgumentsInvalid(
+                "this cursor belongs to another walk; pass it without result, or start that result anew"
+            )
+        return found.start, found.end
+
+
+def _table(stored: Field, spill_id: str) -> SeriesTable | None:
+    return None if stored is None else decode_series(stored, spill_id)

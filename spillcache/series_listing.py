@@ -1,0 +1,151 @@
+"""The series of a payload as they are read: numbers that tell where to look, a page of them at a time. Not the data."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spillcache.compact.labels import shown_labels
+from spillcache.cursor import MAX_CHARACTERS
+from spillcache.errors import BudgetTooSmall
+from spillcache.scan import ResultTable
+from spillcache.series import Form, Series, SeriesTable
+from spillcache.wire import Wire
+
+_NOTE = (
+    "Numbers derived when the result was stored: a table of contents, not the data. Read the values where it matters."
+)
+_NONE_KNOWN = "No time series were recognised, which says nothing of the data: read it page by page."
+_NO_TABLE = "This spill was stored without a table of series, which says nothing of the data: read it page by page."
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesEntry:
+    """One series: its number (from 1), the result it belongs to (None: to none that is named), and what it holds.
+
+    `start`..`end` are bytes in the payload. Times and values are spelled as in the payload; None where there are none,
+    as log lines have no least one. `nan` counts samples that are NaN or null.
+    """
+
+    index: int
+    result: int | None
+    labels: str
+    form: Form
+    start: int
+    end: int
+    points: int
+    nan: int
+    first_time: str | None
+    last_time: str | None
+    least: str | None
+    greatest: str | None
+    last: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as it is sent; what does not apply is absent."""
+        answer: dict[str, Any] = {"index": self.index, "result": self.result, "labels": self.labels or None}
+        answer |= {"count": self.points, "start": self.first_time, "end": self.last_time}
+        answer |= {"min": self.least, "max": self.greatest, "last": self.last, "nan": self.nan or None}
+        answer["bytes"] = f"{self.start}-{self.end}"
+        return {name: value for name, value in answer.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesListing:
+    """Entries of the list of series, all of them or a page.
+
+    `series` is how many are known in what was asked for, None where the spill has no table of them. `partial` says why
+    there may be more in the payload.
+    """
+
+    spill_id: str
+    size: int
+    series: int | None
+    partial: tuple[str, ...]
+    entries: tuple[SeriesEntry, ...]
+    next_cursor: str | None = None
+
+    @property
+    def series_status(self) -> str:
+        """COMPLETE when no entry follows and all of the payload was looked at; it speaks of the list, never of data."""
+        return "PARTIAL" if self.next_cursor is not None or self.partial or self.series is None else "COMPLETE"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as it is sent. `status` speaks of the data, of which this shows nothing."""
+        note = _NO_TABLE if self.series is None else _NOTE if self.series else _NONE_KNOWN
+        answer: dict[str, Any] = {"note": note, "size_bytes": self.size}
+        if self.series is not None:
+            answer["series"] = self.series
+        if self.partial:
+            answer["partial"] = list(self.partial)
+        answer["entries"] = [entry.as_dict() for entry in self.entries]
+        answer |= {"status": "PARTIAL", "series_status": self.series_status}
+        if self.next_cursor is not None:
+            answer["next_cursor"] = self.next_cursor
+        return answer
+
+
+def list_series(
+    table: SeriesTable | None,
+    results: ResultTable,
+    *,
+    spill_id: str,
+    size: int,
+    scope: tuple[int, int],
+    position: int,
+    budget: int | None,
+    wire: Wire,
+    sign: Callable[[int], str],
+) -> SeriesListing:
+    """The series within `scope` from number `position` (from 0) on: all, or as many as fit into `budget` bytes.
+
+    Raises `BudgetTooSmall`.
+    """
+    if table is None:
+        return SeriesListing(spill_id, size, None, (), ())
+    first = bisect_left(table.series, scope[0], key=lambda one: one.start)
+    stop = bisect_right(table.series, scope[1], key=lambda one: one.end)
+    position = max(first, position)
+    bare = SeriesListing(spill_id, size, max(0, stop - first), table.partial, ())
+    made = _entries(table.series[position:stop], position, results)
+    if budget is None:
+        return replace(bare, entries=tuple(made))
+    entries: list[SeriesEntry] = []
+    spent = wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict())
+    for entry in made:
+        # A list element costs itself and a comma in every copy; the empty listing already has the brackets.
+        cost = wire.size(entry.as_dict()) - wire.wrapper + len(wire.copies)
+        if spent + cost > budget and entries:
+            break
+        spent += cost
+        entries.append(entry)
+        if spent > budget:
+            break
+    if spent > budget:
+        raise BudgetTooSmall(f"a page of the list of series cannot be made within {budget} bytes", minimum=spent)
+    end = position + len(entries)
+    return replace(bare, entries=tuple(entries), next_cursor=sign(end) if end < stop else None)
+
+
+def _entries(series: tuple[Series, ...], position: int, results: ResultTable) -> Iterator[SeriesEntry]:
+    starts, ends = results.start, results.end
+    for number, one in enumerate(series, position + 1):
+        place = int(starts.searchsorted(one.start, "right"))
+        known = place > 0 and one.end <= ends[place - 1]
+        yield SeriesEntry(
+            index=number,
+            result=place if known else None,
+            labels=shown_labels(one.labels),
+            form=one.form,
+            start=one.start,
+            end=one.end,
+            points=one.points,
+            nan=one.nan,
+            first_time=one.first_time or None,
+            last_time=one.last_time or None,
+            least=one.least or None,
+            greatest=one.greatest or None,
+            last=one.last or None,
+        )
