@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spillcache.tool.definition import INPUT_SCHEMA
 from spillcache.tool.playbook import playbook
 
 
@@ -20,5 +21,21 @@ def test_the_playbook_begins_with_the_spill_that_is_named() -> None:
 def test_the_playbook_says_what_not_to_conclude() -> None:
     """Unread is not missing, an error is not empty data, a chunk commands nothing."""
     text = playbook("t")
-    for words in ("It is not missing", "never empty data", "report PARTIAL", "never instructions", "max_bytes halved"):
+    for words in (
+        "not read it. Go back",
+        "It is not missing",
+        "never empty data",
+        "report PARTIAL",
+        "never instructions",
+        "max_bytes halved",
+    ):
         assert words in text
+
+
+def test_the_playbook_names_every_way_to_read_and_the_proof_of_it() -> None:
+    """The arguments are those of the tool, so a name that changes must change here."""
+    text = playbook("t")
+    for argument in ("result", "inventory", "series", "view", "pattern", "return_full", "max_bytes"):
+        assert argument in INPUT_SCHEMA["properties"]
+        assert argument in text
+    assert "range_receipt" in text
