@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import click
 
 from spillcache.cli.answers import json_option, print_json, view_option
@@ -11,7 +9,7 @@ from spillcache.cli.opened import opened
 from spillcache.cli.paged import show_page
 from spillcache.cli.session import Session
 from spillcache.cli.verb import Verb
-from spillcache.cursor import continues_compact
+from spillcache.page import View
 
 
 @click.command(cls=Verb)
@@ -27,7 +25,7 @@ def page(
     spill_id: str,
     cursor: str | None,
     result: str | None,
-    view: Literal["raw", "compact"] | None,
+    view: View,
     budget: int | None,
     as_json: bool,
 ) -> None:
@@ -35,12 +33,8 @@ def page(
 
     The page's bytes go to standard output; where they are, the status and the next command go to standard error.
     """
-    if view is None:  # a cursor says by itself which view it continues
-        view = "compact" if cursor is not None and continues_compact(cursor) else "raw"
     with opened(session) as cache:
-        answer = cache.page(
-            spill_id, cursor=cursor, result=result, budget=budget, **({"view": view} if view != "raw" else {})
-        )
+        answer = cache.page(spill_id, cursor=cursor, result=result, view=view, budget=budget)
     if as_json:
         print_json(answer.as_dict())
         return

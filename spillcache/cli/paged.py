@@ -1,4 +1,4 @@
-"""How a page is shown to people: its bytes on standard output; where they are, and how it goes on, aside."""
+"""How a page is shown to people: its text on standard output; where it is, and how it goes on, aside."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from collections.abc import Callable
 
 from rich.markup import escape
 
-from spillcache.cli.answers import console, write_raw
+from spillcache.cli.answers import console, say, visible, write_raw
 from spillcache.page import Page
-
-
-def _view(page: Page) -> str:
-    return getattr(page, "view", "raw")
+from spillcache.payload import to_json
 
 
 def show_page(page: Page, go_on: Callable[[str], str]) -> None:
     """A page, its status, and the command for what follows: `go_on` makes it from a cursor."""
     aside = console(aside=True)
-    view = f" {_view(page)} view" if _view(page) != "raw" else ""
-    aside.print(f"[dim]──[/] [bold]{page.position}[/] [dim]{page.chunk_kind}{view}[/]", soft_wrap=True)
+    compact = page.view == "compact"
+    view = " in the compact view" if compact else ""
+    aside.print(f"[dim]──[/] [bold]{page.position}[/] [dim]{page.chunk_kind}[/]", soft_wrap=True)
+    if page.legend is not None:
+        say(aside, f"[dim]   {escape(page.legend)}[/]")
+    if page.inside is not None:
+        aside.print(f"[dim]   inside:[/] {escape(visible(to_json(dict(page.inside)).decode()))}", soft_wrap=True)
     as_text = page.chunk_kind == "base64" and sys.stdout.isatty()
-    write_raw(page.chunk.encode() if as_text or _view(page) != "raw" else page.data)
+    write_raw(page.chunk.encode() if as_text or compact else page.data)
     color = "green" if page.status == "COMPLETE" else "yellow"
     of_result = f", result {page.result_status}" if page.result_status else ""
     aside.print(f"[dim]──[/] [bold {color}]{page.status}[/]{of_result}{view}", soft_wrap=True)

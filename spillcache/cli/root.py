@@ -23,6 +23,7 @@ _COMMANDS = {
     "page": "Print one page of a spill.",
     "walk": "Read a whole spill page by page, verified.",
     "grep": "Search a spill for a pattern.",
+    "series": "List the time series of a spill in numbers.",
     "full": "Print as much of a spill at once as is allowed.",
     "show": "Show what a spill contains, and how long it stays.",
     "rm": "Remove a spill.",

@@ -80,8 +80,10 @@ class PageAnswer(TypedDict):
     """One page. `next_cursor` is absent on the last one; COMPLETE says that the walk has served every byte."""
 
     position: str
-    view: NotRequired[Literal["compact"]]
     inventory: NotRequired[InventorySummary]
+    view: NotRequired[Literal["compact"]]
+    legend: NotRequired[str]
+    inside: NotRequired[dict[str, Any]]
     chunk_kind: Literal["json", "json_part", "ndjson", "csv", "text", "base64", "compact"]
     chunk: str
     status: Literal["COMPLETE", "PARTIAL"]
@@ -156,11 +158,30 @@ class MatchesAnswer(TypedDict):
     read_next: NotRequired[list[NextAnswer]]
 
 
+class SeriesEntryAnswer(TypedDict):
+    """One time series. Times and values are spelled as in the payload; what does not apply is absent."""
+
+    index: int
+    result: NotRequired[int]
+    labels: NotRequired[str]
+    count: int
+    start: NotRequired[str]
+    end: NotRequired[str]
+    min: NotRequired[str]
+    max: NotRequired[str]
+    last: NotRequired[str]
+    nan: NotRequired[int]
+    bytes: str
+
+
 class SeriesAnswer(TypedDict):
     """Time series in numbers, derived from the data when it was stored: a table of contents, never the data."""
 
     note: str
-    entries: list[dict[str, Any]]
+    size_bytes: int
+    series: NotRequired[int]
+    partial: NotRequired[list[str]]
+    entries: list[SeriesEntryAnswer]
     status: Literal["PARTIAL"]
     series_status: Literal["COMPLETE", "PARTIAL"]
     next_cursor: NotRequired[str]

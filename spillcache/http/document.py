@@ -92,8 +92,23 @@ MATCHES: Final[dict[str, Any]] = {
     ],
 }
 SERIES: Final[dict[str, Any]] = {
-    "note": "Derived numbers: a table of contents, not the data.",
-    "entries": [],
+    "note": "Numbers derived when the result was stored: a table of contents, not the data. Read the values …",
+    "size_bytes": 343_790,
+    "series": 87,
+    "entries": [
+        {
+            "index": 1,
+            "result": 1,
+            "labels": "{pod=api-1}",
+            "count": 60,
+            "start": "1780000000",
+            "end": "1780000885",
+            "min": "0.25",
+            "max": "0.97",
+            "last": "0.5",
+            "bytes": "61-2893",
+        }
+    ],
     "status": "PARTIAL",
     "series_status": "PARTIAL",
     "next_cursor": _CURSOR,

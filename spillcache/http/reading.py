@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from spillcache import Stat
 from spillcache.caller import caller_of
-from spillcache.cursor import continues_compact
 from spillcache.http.answers import ListingAnswer, PageAnswer, StatAnswer, answer_response
 from spillcache.http.document import CURSOR_ERRORS, LISTING, PAGE, SPILL_ERRORS, STAT, refusals, shows
 from spillcache.http.parameters import Size, SpillId, Text, View
@@ -82,7 +81,7 @@ async def read_page(request: Request, spill_id: SpillId, asked: Annotated[PageQu
         spill_id,
         cursor=asked.cursor,
         result=asked.result,
-        **({"view": "compact"} if (asked.view or _view_of(asked.cursor)) == "compact" else {}),
+        view=asked.view or "raw",
         budget=serving.budget_for(asked.max_bytes),
         tenant=caller_of(request.scope).tenant,
         wire=PLAIN,
@@ -125,11 +124,6 @@ async def delete_spill(request: Request, spill_id: SpillId) -> Response:
     """Remove a spill now, before its lease runs out."""
     await serving_of(request).cache.delete(spill_id, tenant=caller_of(request.scope).tenant)
     return Response(status_code=204)
-
-
-def _view_of(cursor: str | None) -> Literal["raw", "compact"]:
-    """A cursor of the compact view continues it, whether or not that is said again."""
-    return "compact" if cursor is not None and continues_compact(cursor) else "raw"
 
 
 def _as_dict(stat: Stat) -> dict[str, Any]:

@@ -12,10 +12,6 @@ from spillcache.tool.definition import ToolOptions
 from spillcache.tool.rendering import json_text, raw_text, tool_result
 
 
-def _not_yet(call: ToolCall) -> dict[str, Any]:
-    return {"view": call.view} if call.view != "raw" else {}
-
-
 class Answer(Protocol):
     """What every verb that reads gives: a page, a list, or matches."""
 
@@ -76,7 +72,7 @@ async def _answer(
         answer = await cache.full(spill_id, cursor=cursor, cap=budget, tenant=tenant, wire=wire)
     else:
         answer = await cache.page(
-            spill_id, cursor=cursor, result=result, budget=budget, tenant=tenant, wire=wire, **_not_yet(call)
+            spill_id, cursor=cursor, result=result, view=call.view, budget=budget, tenant=tenant, wire=wire
         )
     return answer.as_dict()
 

@@ -98,6 +98,8 @@ _PAGE: Final[dict[str, Any]] = {
         "inventory": {"type": "object"},
         "chunk_kind": {"enum": ["json", "json_part", "ndjson", "csv", "text", "base64", "compact"]},
         "view": {"const": "compact"},
+        "legend": _TEXT,
+        "inside": {"type": "object"},
         "chunk": _TEXT,
         "status": _STATUS,
         "result_status": _STATUS,
@@ -141,12 +143,15 @@ _SERIES: Final[dict[str, Any]] = {
     "title": "Series",
     "properties": {
         "note": _TEXT,
-        "entries": {"type": "array", "items": {"type": "object"}},
+        "size_bytes": _COUNT,
+        "series": _COUNT,
+        "partial": {"type": "array", "items": _TEXT},
+        "entries": {"type": "array", "items": {"type": "object", "required": ["index", "count", "bytes"]}},
         "status": {"const": "PARTIAL"},
         "series_status": _STATUS,
         "next_cursor": _TEXT,
     },
-    "required": ["note", "entries", "status", "series_status"],
+    "required": ["note", "size_bytes", "entries", "status", "series_status"],
 }
 _ERROR: Final[dict[str, Any]] = {
     "title": "Error",

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+from spillcache.demo import sample
 from spillcache.http import answers
 from tests.http.test_reading import store
 from tests.servers.caches import metrics
@@ -75,6 +76,7 @@ def test_what_is_answered_has_no_field_that_the_document_does_not_know(client: h
     created = client.post("/spills", content=metrics(), params={"tool": "query"})
     at = f"/spills/{created.json()['spill_id']}"
     last = client.get(f"{at}/pages", params={"max_bytes": 400_000})
+    series_at = store(client, sample.payload())
     for kind, answer in (
         (answers.EnvelopeAnswer, created),
         (answers.StatAnswer, client.get(at)),
@@ -85,6 +87,10 @@ def test_what_is_answered_has_no_field_that_the_document_does_not_know(client: h
         (answers.MatchesAnswer, client.get(f"{at}/matches", params={"pattern": "name"})),
         (answers.MatchesAnswer, client.get(f"{at}/matches", params={"pattern": "1.5(?s:.*)"})),
         (answers.PageAnswer, client.get(f"{at}/full")),
+        (answers.PageAnswer, client.get(f"{series_at}/pages", params={"view": "compact"})),
+        (answers.PageAnswer, client.get(f"{series_at}/pages", params={"view": "compact", "result": 2})),
+        (answers.SeriesAnswer, client.get(f"{series_at}/series")),
+        (answers.SeriesAnswer, client.get(f"{at}/series")),
         (answers.ProblemAnswer, client.get(f"{at}/pages", params={"result": "query"})),
     ):
         assert answer.json().keys() <= kind.__annotations__.keys() | answers.Caveats.__annotations__.keys()

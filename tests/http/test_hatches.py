@@ -22,7 +22,9 @@ async def test_matches_are_what_the_library_says(client: httpx2.Client, redis_ur
     async with cache_on(redis_url) as cache:
         found = (await cache.grep(at.rpartition("/")[2], **asked)).as_dict()
     cursors = [one["matches"][0].pop("cursor") for one in (answer, found)]
+    firsts = [one["read_next"][0].pop("cursor") for one in (answer, found)]
     assert answer == found
+    assert len({*cursors, *firsts}) == 4  # each cursor begins a walk of its own
     assert (answer["status"], answer["matches_total"], answer["shown"]) == ("PARTIAL", 2, 1)
     pages = [client.get(f"{at}/pages", params={"cursor": cursor}).json()["chunk"] for cursor in cursors]
     assert pages[0] == pages[1]
