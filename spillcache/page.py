@@ -33,7 +33,7 @@ class Page:
     `start` and `end` are byte offsets in the payload, `size` is the payload's. `chunk` is text, or base64 for binary
     data. `results` are the first and last result (numbered from 1) that the page shows, and `results_total` all there
     are. `unread` lists byte ranges that this walk did not serve. `receipt` proves that one chain served every byte,
-    `range_receipt` that one served the range of a walk that was not of the whole; either is on a walk's last page only.
+    `range_receipt` that one served the range of any other walk; either is on a walk's last page only.
 
     In the compact view `chunk` is not the payload's text but says the same in less; see `compact`. `legend` is how to
     read it, on page 1, and `inside` the series in whose samples a later page begins.

@@ -16,7 +16,7 @@ from spillcache.inventory import FIELD as INVENTORY_FIELD
 from spillcache.inventory import SUMMARY_FIELD, Contents, decode_contents, decode_summary
 from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest
-from spillcache.page import Page
+from spillcache.page import Page, refuse_ended
 from spillcache.series import FIELD as SERIES_FIELD
 from spillcache.series import SeriesTable, decode_series
 from spillcache.series_listing import SeriesListing, list_series
@@ -74,6 +74,8 @@ class Viewer(Reader):
         walk = decode_cursor(cursor, self._keyring, spill_id, tenant) if is_given(cursor) else None
         if walk is not None and walk.kind is not WalkKind.COMPACT:
             raise ArgumentsInvalid("this cursor continues another view; pass it without view, or start anew")
+        if walk is not None:
+            refuse_ended(walk)
         if walk is None or is_named(result):
             manifest, contents, table = self._told(spill_id, tenant, walk.stamp if walk else None)
             scope = self._scope(manifest, contents, result, walk)

@@ -54,7 +54,8 @@ def make_compact_page(
     """The page that begins at the cursor's position, out of `text`, which holds the payload from `base` on.
 
     `chunk` is the same as far as one segment goes. COMPLETE is said at the end of a walk over the whole payload; there
-    is no receipt, because one vouches for bytes. Raises `BudgetTooSmall` and `ArgumentsInvalid`.
+    is no receipt, because one vouches for bytes; the `range_receipt` names the view. Raises `BudgetTooSmall` and
+    `ArgumentsInvalid`.
     """
     scope = (state.start, state.end)
     legend = LEGEND if state.position == state.start else None
@@ -77,6 +78,7 @@ def make_compact_page(
         status="COMPLETE" if last and whole else "PARTIAL",
         next_cursor=None if last else sign(written.end),
         result_status="COMPLETE" if last and not whole else None,
+        range_receipt=sign(written.end) if last else None,
         results=results_at(chunk, state.position - base, shown),
         results_total=manifest.results,
         inventory=inventory,

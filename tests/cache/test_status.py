@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,7 @@ from spillcache.sync import SpillCache
 from tests.servers.caches import KEYRING, metrics, noise, sync_cache_on
 
 PAYLOADS = (metrics(results=3, points=60), noise(2_500) + b"\xff", '😀"\\'.encode() * 400)
+VIEWS: tuple[Literal["raw", "compact"], ...] = ("raw", "compact")
 PATTERNS = (r"\d\.5", "[a-z]", "😀")
 
 
@@ -252,3 +254,36 @@ def test_a_result_that_is_the_whole_payload_is_still_only_a_result(redis_url: st
         for entry in cache.inventory(stored).entries:
             *_, last = cache.walk(stored, result=entry.index)
             assert (last.status, last.result_status, last.receipt) == ("PARTIAL", "COMPLETE", None)
+
+
+def matrices(results: int, points: int) -> bytes:
+    """A batch of range queries, each with one series."""
+    values = ",".join(f'[{1_700_000_000 + 15 * at},"0.{at * 7919 % 9973}"]' for at in range(points))
+    listed = ",".join(
+        f'{{"name":"q{number}","data":{{"resultType":"matrix","result":[{{"metric":{{"pod":"p{number}"}},'
+        f'"values":[{values}]}}]}}}}'
+        for number in range(results)
+    )
+    return f'{{"status":"success","results":[{listed}]}}'.encode()
+
+
+@pytest.mark.parametrize("result", [None, 2])
+def test_the_compact_view_ends_with_evidence_that_names_it(redis_url: str, result: int | None) -> None:
+    """Each of its cursors proves what was shown so far, in that view only; the last page's token all of its walk."""
+    payload = matrices(results=3, points=400)
+    with sync_cache_on(redis_url) as cache:
+        stored = cache.put(payload).spill_id
+        entries = cache.inventory(stored).entries
+        start, end = (entries[result - 1].start, entries[result - 1].end) if result else (0, len(payload))
+        pages = list(cache.walk(stored, view="compact", result=result, budget=2_500))
+        assert len(pages) > 2
+        for page in pages:
+            token = page.next_cursor or page.range_receipt
+            assert token is not None
+            answer = claims(stored, page.size, cursors=[token], keyring=KEYRING, results=entries)
+            assert answer.served == answer.compact == ((start, page.end),)
+            assert answer.status == ("COMPLETE" if page.end - start == page.size else "PARTIAL")
+        assert (pages[-1].end, pages[-1].receipt) == (end, None)
+        for view in VIEWS:
+            with pytest.raises(ArgumentsInvalid):
+                cache.page(stored, cursor=pages[-1].range_receipt, view=view)
