@@ -13,13 +13,17 @@ from spillcache.errors import ArgumentsInvalid, PatternInvalid
 from spillcache.ids import parse_id
 from spillcache.inventory import Contents, find_result
 from spillcache.manifest import Manifest
-from spillcache.search import MOST_COUNTED, Found, Match, Matches, Next, Pattern, Sweep, compile_pattern
+from spillcache.search import MOST_COUNTED, Found, Match, Matches, Next, Pattern, Stopped, Sweep, compile_pattern
 from spillcache.shown import shown_name
 from spillcache.terms import Terms
 
 _MOST_SHOWN, _MOST_CONTEXT = 1000, 4096
 #: First cursors of results that an answer may come to need, at most.
 _MOST_STARTS = 5
+#: A search ends after so long, in seconds, and says how far it came: patterns that hosts wait for take a hundredth.
+_LONGEST_S = 5.0
+#: What a block is worth to a heavy pattern, in bytes of other work: a tenth of a second at worst, so a thread does it.
+_HEAVY_WORK = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class Searcher(Reader):
         return Matches(
             spill_id=spill_id,
             total=swept.total,
-            capped=swept.capped,
+            stopped=swept.stopped,
             searched=swept.searched,
             size=scope[1] - scope[0],
             matches=tuple(shown),
@@ -93,21 +97,20 @@ class Searcher(Reader):
     ) -> None:
         start, end = scope
         sweep = Sweep(pattern, lines=manifest.kind != "json")
+        deadline = self._terms.monotonic() + _LONGEST_S
         async for text in read_texts(self._store, spill_id, manifest, start, end):
             swept.searched += len(text)
-            for found in sweep.feed(text, last=swept.searched == end - start):
-                swept.total += 1
-                if len(swept.found) < most:
-                    swept.found.append(found.shifted(start))
-                elif swept.total >= MOST_COUNTED:
-                    swept.capped = True
-                    break
-            if swept.capped:
+            last = swept.searched == end - start
+            found = await compute(_HEAVY_WORK if pattern.heavy else len(text), _feed, sweep, text, last)
+            swept.found += [one.shifted(start) for one in found[: most - len(swept.found)]]
+            swept.total += len(found)
+            if not last and (swept.total >= MOST_COUNTED or self._terms.monotonic() > deadline):
+                swept.stopped = "count" if swept.total >= MOST_COUNTED else "time"
                 break
             if len(swept.found) == most:
                 sweep.stop_counting_lines()
         swept.overran = sweep.overran
-        if sweep.empty and not swept.total:
+        if sweep.empty and not swept.total and not swept.stopped:
             raise PatternInvalid("the pattern matches places between characters, and no characters; add some")
 
     def _starts(
@@ -130,8 +133,12 @@ class _Swept:
     found: list[Found] = field(default_factory=list)
     total: int = 0
     searched: int = 0
-    capped: bool = False
+    stopped: Stopped | None = None
     overran: bool = False
+
+
+def _feed(sweep: Sweep, text: memoryview, last: bool) -> list[Found]:
+    return list(sweep.feed(text, last=last))
 
 
 async def _scope(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from spillcache.errors import BudgetTooSmall
 from spillcache.search.place import Role
-from spillcache.search.sweep import MOST_HELD
 from spillcache.shown import shown_text
 from spillcache.wire import Wire, most_that_fits
 
 #: Matches after which counting ends. Each costs 2 µs, so this is a fifth of a second.
 MOST_COUNTED = 100_000
+#: Why a search ended early: too many matches to count them all, or too slow a pattern.
+Stopped = Literal["count", "time"]
+
 #: Results that are recommended for reading, at most.
 _MOST_NEXT = 5
 
@@ -69,19 +71,19 @@ class Next:
 class Matches:
     """The first matches of a pattern, in the order of the payload.
 
-    `total` counts all of them, unless `capped`: then there are at least so many. `searched` are the bytes looked at,
+    `total` counts all of them, unless `stopped`: then there are at least so many. `searched` are the bytes looked at,
     `size` those there were to look at: all of the payload, or of result number `result`. `overran`: a possible match
-    of more than a MiB was given up; `reach`: matches of more bytes may be missing. `starts` are the first cursors of
+    that is very long was given up; `reach`: matches of more bytes may be missing. `starts` are the first cursors of
     the results that the matches lie in.
     """
 
     spill_id: str
     total: int
-    capped: bool
     searched: int
     size: int
     matches: tuple[Match, ...]
     result: int | None = None
+    stopped: Stopped | None = None
     overran: bool = False
     reach: int | None = None
     starts: tuple[Next, ...] = field(default=(), repr=False)
@@ -107,8 +109,8 @@ class Matches:
     def as_dict(self) -> dict[str, Any]:
         """The answer as it is sent. `status` speaks of the data, of which this is never all."""
         answer: dict[str, Any] = {"status": "PARTIAL", "matches_total": self.total}
-        if self.capped:
-            answer["matches_capped"] = True
+        if self.stopped:
+            answer["search_incomplete"] = True
         answer |= {"shown": len(self.matches), "searched": self.searched, "note": self.note}
         answer["matches"] = [match.as_dict() for match in self.matches]
         if self.read_next:
@@ -142,10 +144,20 @@ class Matches:
 
     def _notes(self) -> Iterator[str]:
         where = "of the payload" if self.result is None else f"of result {self.result} alone"
+        if self.stopped:
+            why = (
+                "there were too many matches to count"
+                if self.stopped == "count"
+                else "this pattern is slow to search for"
+            )
+            yield (
+                f"The search ended after {self.searched} of {self.size} bytes, because {why}; the rest was not "
+                "searched. Ask for a narrower or simpler pattern, or for one result."
+            )
         if not self.total:
             yield (
-                f"No match in the {self.searched} bytes {where}. No match is not the absence of data: it may be "
-                "written otherwise. Read the pages before saying that there is none."
+                f"No match in {self.searched} bytes {where}. No match is not the absence of data: it may be written "
+                "otherwise. Read the pages before saying that there is none."
             )
         elif self.no_values:
             yield (
@@ -154,25 +166,20 @@ class Matches:
             )
         else:
             yield _NOT_THE_DATA
-        if self.capped:
-            yield (
-                f"Counting ended at {self.total} matches, after {self.searched} of {self.size} bytes: there may be "
-                "more. Ask for a narrower pattern."
-            )
-        elif self.total > len(self.matches):
+        if self.total > len(self.matches) and not self.stopped:
             yield f"{self.total - len(self.matches)} matches are not shown."
         if self.result is not None and self.total:
             yield f"Only result {self.result} was searched."
         if self.overran:
-            yield f"A possible match of more than {MOST_HELD} bytes was not followed to its end."
+            yield "A possible match that is very long was not followed to its end, so very long matches may be missing."
         if self.reach is not None:
             yield f"Matches of more than {self.reach} bytes may be missing."
 
     def _shown_of_all(self) -> str:
         count = len(self.matches)
-        if count == self.total and not self.capped:
+        if count == self.total and not self.stopped:
             return "The only match is one of" if count == 1 else f"All {count} matches are"
-        return f"All matches shown ({count} of {self.total}) are"
+        return f"All matches shown ({count} of {'at least ' if self.stopped else ''}{self.total}) are"
 
 
 def window(before: bytes, match: bytes, after: bytes, most: int, *, binary: bool) -> tuple[str, bool]:

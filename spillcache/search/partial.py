@@ -17,6 +17,7 @@ that of RE2.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 _ESCAPE = re.compile(
@@ -24,25 +25,37 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
-_QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
+_QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d+)(,(\d*))?\})\??")
 _GROUP = re.compile(r"\((?:\?(?:P?<\w+>|([a-zA-Z-]*):))?(?!\?)")
 _FLAGS = re.compile(r"\(\?[a-zA-Z-]+\)")
 _DEEPEST = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """What may still become a match: `pattern` matches it, and the `longest` has so many characters, None: any number.
+
+    Characters that only look around are counted too.
+    """
+
+    pattern: str
+    longest: int | None
+
+
 class _Part(NamedTuple):
-    """A part of a pattern, and its beginnings; None when it has none, as what is empty."""
+    """A part of a pattern: its beginnings, None when it has none (as what is empty); its longest match in characters."""
 
     text: str
     beginnings: str | None
+    longest: int | None
 
 
 class _Unreadable(Exception):
     """A pattern that this reading does not cover."""
 
 
-def beginnings(pattern: str) -> str | None:
-    """The pattern of the beginnings of a valid RE2 pattern; None for what is not covered.
+def beginnings(pattern: str) -> Beginnings | None:
+    """The beginnings of a valid RE2 pattern; None for what is not covered.
 
     Not covered are flags that change midway, `\\Q…\\E`, and groups nested more than fifty deep.
     """
@@ -55,7 +68,7 @@ def beginnings(pattern: str) -> str | None:
         return None
     if reading.at < len(pattern) or part.beginnings is None:
         return None
-    return rf"{head}(?:{part.beginnings})\z"
+    return Beginnings(rf"{head}(?:{part.beginnings})\z", part.longest)
 
 
 class _Reading:
@@ -68,7 +81,9 @@ class _Reading:
         while self._next() == "|":
             self.at += 1
             branches.append(self._sequence(depth))
-        return _Part("|".join(branch.text for branch in branches), _any_of(*(branch.beginnings for branch in branches)))
+        text = "|".join(branch.text for branch in branches)
+        found = _any_of(*(branch.beginnings for branch in branches))
+        return _Part(text, found, _largest([branch.longest for branch in branches]))
 
     def _sequence(self, depth: int) -> _Part:
         parts = []
@@ -81,15 +96,15 @@ class _Reading:
             case "(":
                 return self._group(depth)
             case "[":
-                return _Part(self._take(_CLASS), "")
+                return _Part(self._take(_CLASS), "", 1)
             case "\\":
                 escape = self._take(_ESCAPE)
                 if escape in (r"\Q", r"\E"):
                     raise _Unreadable
-                return _Part(escape, "")
+                return _Part(escape, "", 1)
             case one:
                 self.at += 1
-                return _Part(one, "")
+                return _Part(one, "", 1)
 
     def _group(self, depth: int) -> _Part:
         opening = _GROUP.match(self._pattern, self.at)
@@ -99,7 +114,8 @@ class _Reading:
         inner = self.alternatives(depth + 1)
         self.at += 1
         head = f"(?{opening[1] or ''}:"  # without its name, because it is written more than once
-        return _Part(f"{head}{inner.text})", None if inner.beginnings is None else f"{head}{inner.beginnings})")
+        begun = None if inner.beginnings is None else f"{head}{inner.beginnings})"
+        return _Part(f"{head}{inner.text})", begun, inner.longest)
 
     def _repeated(self, part: _Part) -> _Part:
         quantifier = _QUANTIFIER.match(self._pattern, self.at)
@@ -107,9 +123,12 @@ class _Reading:
             return part
         self.at = quantifier.end()
         text = part.text + quantifier[0]
-        if part.beginnings is None or quantifier[0][0] == "?":
-            return _Part(text, part.beginnings)
-        return _Part(text, f"(?:{part.text})*(?:{part.beginnings})")
+        most = _most_repeats(quantifier)
+        longest = None if most is None or part.longest is None else most * part.longest
+        if part.beginnings is None or most == 0:
+            return _Part(text, None, longest)
+        before = "*" if most is None else f"{{0,{most - 1}}}"
+        return _Part(text, f"(?:{part.text}){before}(?:{part.beginnings})", longest)
 
     def _take(self, form: re.Pattern[str]) -> str:
         found = form.match(self._pattern, self.at)
@@ -124,15 +143,29 @@ class _Reading:
 
 def _joined(parts: list[_Part]) -> _Part:
     """Parts one after the other; halved, so that brackets nest no deeper than the logarithm of their number."""
-    if not parts:
-        return _Part("", None)
-    if len(parts) == 1:
-        return parts[0]
+    if len(parts) < 2:
+        return parts[0] if parts else _Part("", None, 0)
     first, second = _joined(parts[: len(parts) // 2]), _joined(parts[len(parts) // 2 :])
     behind = None if second.beginnings is None else f"{first.text}(?:{second.beginnings})"
-    return _Part(first.text + second.text, _any_of(first.beginnings, behind))
+    longest = None if first.longest is None or second.longest is None else first.longest + second.longest
+    return _Part(first.text + second.text, _any_of(first.beginnings, behind), longest)
 
 
 def _any_of(*beginnings: str | None) -> str | None:
     found = [one for one in beginnings if one is not None]
     return "|".join(found) if found else None
+
+
+def _largest(lengths: list[int | None]) -> int | None:
+    known = [length for length in lengths if length is not None]
+    return max(known) if len(known) == len(lengths) else None
+
+
+def _most_repeats(quantifier: re.Match[str]) -> int | None:
+    """How often at most; None for any number of times."""
+    sign, exactly, ranged, most = quantifier.groups()
+    if sign:
+        return 1 if sign == "?" else None
+    if ranged:
+        return int(most) if most else None
+    return int(exactly)

@@ -24,8 +24,11 @@ _MEMORY = 4 << 20
 
 #: What is kept across an edge for a pattern whose beginnings cannot be told.
 _FALLBACK_REACH = 16 << 10
+#: Matches that cannot be longer are looked for by keeping so many bytes: cheaper than to ask what might begin.
+_NEAR = 64 << 10
+#: Instructions of RE2, beyond which a pattern may run at 0.3 MB/s where 200 are usual (`[0-9].{200}x`).
+_HEAVY = 400
 _LONGEST_CODE_POINT = 4
-_REPEATS = re.compile(r"[*+]|\{\d")
 _NO_LOOKAROUND = (
     "lookaround, atomic groups and conditions are not supported, because searching takes linear time; "
     "search for the text itself and judge by the context of each match"
@@ -39,12 +42,13 @@ class Pattern:
     """A pattern that can be run.
 
     `reach` is the length up to which a match is found wherever blocks of the text meet, in bytes; None where matches of
-    any length are. `exact`: no match is longer, so none is missed.
+    any length are. `exact`: no match is longer, so none is missed. `heavy`: it may take its time, within linear bounds.
     """
 
     binary: bool
     reach: int | None
     exact: bool
+    heavy: bool
     _regex: Any
     _beginnings: Any | None
 
@@ -71,11 +75,23 @@ def compile_pattern(pattern: str, *, literal: bool = False, ignore_case: bool = 
             "the pattern matches the empty string, so it would match everywhere; require at least one character, "
             "as x+ in place of x*"
         )
-    if literal or not _REPEATS.search(pattern):
-        # Each character of it stands for at most one of the text, and what looks around for none; one more to look at.
-        return Pattern(binary, _LONGEST_CODE_POINT * (len(raw) + 1), True, regex, None)
-    begun = _beginnings(raw, _options(ignore_case=ignore_case, binary=binary))
-    return Pattern(binary, _FALLBACK_REACH if begun is None else None, begun is not None, regex, begun)
+    if literal:
+        return Pattern(binary, _reach(len(pattern)), True, False, regex, None)
+    # In binary data each byte is a character, which is what Latin-1 says.
+    encoding = "latin-1" if binary else "utf-8"
+    begun = beginnings(raw.decode(encoding))
+    heavy = regex.programsize > _HEAVY
+    if begun is not None and begun.longest is not None and _reach(begun.longest) <= _NEAR:
+        return Pattern(binary, _reach(begun.longest), True, heavy, regex, None)
+    may_begin = None if begun is None else _compiled_if_small(begun.pattern.encode(encoding), regex.options)
+    if may_begin is None:
+        return Pattern(binary, _FALLBACK_REACH, False, heavy, regex, None)
+    return Pattern(binary, None, True, heavy or may_begin.programsize > _HEAVY, regex, may_begin)
+
+
+def _reach(characters: int) -> int:
+    """Bytes of so many characters, and of one more to look at."""
+    return _LONGEST_CODE_POINT * (characters + 1)
 
 
 def _checked(pattern: str) -> bytes:
@@ -114,13 +130,8 @@ def _compiled(raw: bytes, options: Any) -> Any:
     raise PatternInvalid(f"the pattern cannot be searched for: {reason}")
 
 
-def _beginnings(raw: bytes, options: Any) -> Any | None:
-    # In binary data each byte is a character, which is what Latin-1 says.
-    encoding = "latin-1" if options.encoding == options.Encoding.LATIN1 else "utf-8"
-    begun = beginnings(raw.decode(encoding))
-    if begun is None:
-        return None
+def _compiled_if_small(raw: bytes, options: Any) -> Any | None:
     try:
-        return _compiled(begun.encode(encoding), options)
+        return _compiled(raw, options)
     except PatternInvalid:  # too large for its memory
         return None

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from spillcache.search.pattern import Pattern
 
-#: How much is kept for one undecided match. A longer one is told as far as it was seen.
-MOST_HELD = 1 << 20
+#: How much is kept for one undecided match, of a heavy pattern less. A longer one is told as far as it was seen.
+MOST_HELD, MOST_HELD_OF_HEAVY = 1 << 20, 64 << 10
 
 
 class Found(NamedTuple):
@@ -34,12 +34,13 @@ class Found(NamedTuple):
 class Sweep:
     """One search. `feed` it the text's blocks in order.
 
-    `overran` says that a possible match was given up after `MOST_HELD` bytes, `empty` that the pattern matched between
-    characters, which counts for nothing.
+    `overran` says that a possible match was given up, because more than `MOST_HELD` bytes would have to be kept for it;
+    `empty` that the pattern matched between characters, which counts for nothing.
     """
 
     def __init__(self, pattern: Pattern, *, lines: bool = False) -> None:
         self._pattern = pattern
+        self._most_held = MOST_HELD_OF_HEAVY if pattern.heavy else MOST_HELD
         self._held: list[bytes | memoryview] = []
         self._length = 0  # of what is held
         self._base = 0  # where that begins in the whole
@@ -68,8 +69,8 @@ class Sweep:
         text = held if last or self._pattern.binary else held[: _whole_code_points(held)]
         undecided = len(text) if last else self._pattern.undecided(text, self._at)
         given_up = undecided
-        if len(text) - undecided > MOST_HELD:
-            given_up, self.overran = len(text) - MOST_HELD // 2, True
+        if len(text) - undecided > self._most_held:
+            given_up, self.overran = len(text) - self._most_held // 2, True
         at = self._at
         for start, end in self._pattern.matches(text, at):
             if start >= given_up and not last:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
-from itertools import pairwise
+from dataclasses import replace
 
 import pytest
 
@@ -205,8 +206,9 @@ def test_a_pattern_that_matches_everywhere_gets_a_bounded_answer(cache: SpillCac
     """Counting ends, and the answer says so; empty matches are refused."""
     spill_id = stored(cache, "x" * (MOST_COUNTED + 50_000))
     said = cache.grep(spill_id, ".").as_dict()
-    assert (said["matches_total"], said["matches_capped"], said["shown"]) == (MOST_COUNTED, True, 10)
-    assert said["searched"] < MOST_COUNTED + 50_000
+    assert (said["search_incomplete"], said["shown"]) == (True, 10)
+    assert MOST_COUNTED <= said["matches_total"] <= said["searched"] < MOST_COUNTED + 50_000
+    assert f"after {said['searched']} of {MOST_COUNTED + 50_000} bytes" in said["note"]
     for pattern in ("x*", r"\b", ""):
         with pytest.raises(PatternInvalid):
             cache.grep(spill_id, pattern)
@@ -234,7 +236,7 @@ def test_no_match_says_what_was_searched(cache: SpillCache) -> None:
     """Also in nothing at all."""
     said = cache.grep(stored(cache, metrics()), "no such thing").as_dict()
     assert (said["status"], said["matches_total"], said["matches"]) == ("PARTIAL", 0, [])
-    assert f"No match in the {len(metrics())} bytes" in said["note"]
+    assert f"No match in {len(metrics())} bytes" in said["note"]
     assert cache.grep(stored(cache, b""), "x").searched == 0
 
 
@@ -247,10 +249,23 @@ def test_answers_fit_their_budget(cache: SpillCache) -> None:
         assert MCP.size(found.as_dict()) <= budget
         shown.append(len(found.matches))
         assert found.total == cache.grep(spill_id, "values").total
-    assert all(fewer <= more for fewer, more in pairwise(shown))
+    assert all(fewer <= more for fewer, more in itertools.pairwise(shown))
     assert shown[0] >= 1
     with pytest.raises(BudgetTooSmall):
         cache.grep(spill_id, "values", budget=300)
+
+
+def test_a_search_that_takes_too_long_says_how_far_it_came(redis_url: str) -> None:
+    """Rather than look like one that found nothing."""
+    payload = metrics(points=20_000)
+    with sync_cache_on(redis_url) as cache:
+        spill_id = stored(cache, payload)
+        ticking = itertools.count(step=2.0)
+        cache._terms = replace(cache._terms, monotonic=lambda: next(ticking))
+        said = cache.grep(spill_id, r"[0-9].{60}no such thing").as_dict()
+    assert (said["search_incomplete"], said["matches_total"]) == (True, 0)
+    assert 0 < said["searched"] < len(payload)
+    assert "slow to search for; the rest was not searched" in said["note"]
 
 
 @pytest.mark.parametrize("options", [{"max_matches": 0}, {"max_matches": 1_001}, {"context": -1}, {"context": 5_000}])

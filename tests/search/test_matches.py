@@ -27,7 +27,7 @@ def answer(*matches: Match, total: int | None = None) -> Matches:
     """An answer with these matches."""
     starts = tuple(Next(number, f"query {number}", _CURSOR) for number in range(1, 8))
     found = len(matches) if total is None else total
-    return Matches("", found, False, 1000, 1000, matches, starts=starts)
+    return Matches("", found, 1000, 1000, matches, starts=starts)
 
 
 def test_the_answer_says_first_what_it_is_and_then_what_was_found() -> None:
@@ -56,16 +56,21 @@ def test_at_most_five_results_are_recommended() -> None:
 
 def test_no_match_says_what_was_searched_and_that_it_proves_nothing() -> None:
     """Of the payload, or of a result alone."""
-    assert "No match in the 1000 bytes of the payload" in answer().note
+    assert "No match in 1000 bytes of the payload" in answer().note
     assert "not the absence of data" in answer().note
     assert "result 3 alone" in replace(answer(), result=3).note
 
 
 def test_what_was_not_searched_or_not_counted_is_said() -> None:
     """Whatever limits the answer is in its words."""
-    capped = replace(answer(match(), total=100_000), capped=True, searched=400)
-    assert capped.as_dict()["matches_capped"] is True
-    assert "400 of 1000 bytes" in capped.note
+    for why, words in (("count", "too many matches"), ("time", "slow to search for")):
+        stopped = replace(answer(match("key"), total=9), stopped=why, searched=400)  # type: ignore[arg-type]
+        assert stopped.as_dict()["search_incomplete"] is True
+        assert (
+            f"400 of 1000 bytes, because {'there were ' if why == 'count' else 'this pattern is '}{words}"
+            in stopped.note
+        )
+        assert "1 of at least 9" in stopped.note
     assert "not followed to its end" in replace(answer(match()), overran=True).note
     assert "more than 16384 bytes may be missing" in replace(answer(match()), reach=16_384).note
 

@@ -74,6 +74,25 @@ def test_the_beginnings_of_a_pattern_can_be_told(pattern: str) -> None:
     assert compiled.reach is None
 
 
+@pytest.mark.parametrize(
+    ("pattern", "longest"),
+    [
+        ("abc", 3),
+        ("ab?|c{2,5}", 5),
+        (r"(?:a|\x{e9}b){3}", 6),
+        ("a+", None),
+        ("(?:a*b){2}", None),
+        ("a{2,}", None),
+        ("[a]]", 2),
+    ],
+)
+def test_how_long_a_match_can_be_is_told_in_characters(pattern: str, longest: int | None) -> None:
+    """So that as many bytes are kept across an edge, and no more."""
+    begun = beginnings(pattern)
+    assert begun is not None
+    assert begun.longest == longest
+
+
 @pytest.mark.parametrize("pattern", [r"\Qa.b\E+", "a(?i)b+", "(" * 60 + "a+" + ")" * 60])
 def test_where_they_cannot_be_told_the_reach_is_limited(pattern: str) -> None:
     """And known to be."""
