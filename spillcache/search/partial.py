@@ -43,7 +43,7 @@ class Beginnings:
 
 
 class _Part(NamedTuple):
-    """A part of a pattern: its beginnings, None when it has none (as what is empty); its longest match in characters."""
+    """A part of a pattern: its beginnings, None when it has none (as what is empty); how long a match is, at most."""
 
     text: str
     beginnings: str | None
