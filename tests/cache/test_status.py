@@ -270,7 +270,7 @@ def matrices(results: int, points: int) -> bytes:
 @pytest.mark.parametrize("result", [None, 2])
 def test_the_compact_view_ends_with_evidence_that_names_it(redis_url: str, result: int | None) -> None:
     """Each of its cursors proves what was shown so far, in that view only; the last page's token all of its walk."""
-    payload = matrices(results=3, points=400)
+    payload = matrices(results=3, points=900)
     with sync_cache_on(redis_url) as cache:
         stored = cache.put(payload).spill_id
         entries = cache.inventory(stored).entries
