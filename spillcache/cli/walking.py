@@ -12,20 +12,25 @@ import rich.progress
 
 from spillcache.cli.answers import console
 from spillcache.errors import SpillCorrupt
-from spillcache.page import Page
+from spillcache.page import Page, View
 from spillcache.sync import Stat
 
 
 @dataclass(slots=True)
 class Walked:
-    """What has come so far: `size` bytes in `pages` pages. `stat` is what the store says of the spill."""
+    """What has come so far: `size` bytes of the payload in `pages` pages. `stat` is what the store says of the spill.
+
+    In the compact view the pages have the payload's values and not its bytes, so there is nothing to take a digest of.
+    """
 
     output: Path | None
+    view: View = "raw"
     stat: Stat | None = None
     pages: int = 0
     size: int = 0
     complete: bool = False
     receipt: str | None = None
+    _last: Page | None = None
     _sha256: Any = field(default_factory=hashlib.sha256, repr=False)
 
     @property
@@ -35,31 +40,46 @@ class Walked:
 
     def take(self, page: Page) -> None:
         """Count a page that was handed on."""
-        data = page.data
-        self._sha256.update(data)
-        self.pages, self.size = self.pages + 1, self.size + len(data)
-        self.receipt = page.receipt
+        self._sha256.update(text_of(page))
+        self.pages, self.size = self.pages + 1, self.size + page.end - page.start
+        self.receipt, self._last = page.receipt, page
 
     def check(self) -> None:
         """Whether all came, and came right. The receipt is there when the last page said COMPLETE.
 
         Raises `SpillCorrupt`.
         """
-        if self.stat is None or self.receipt is None or self._sha256.hexdigest() != self.stat.sha256:
+        if self.stat is None or not (self._shows_all() if self.view == "compact" else self._is_the_payload()):
             raise SpillCorrupt("the pages do not add up to the payload: size or SHA-256 are not the stored ones")
         self.complete = True
+
+    def _is_the_payload(self) -> bool:
+        return self.stat is not None and self.receipt is not None and self._sha256.hexdigest() == self.stat.sha256
+
+    def _shows_all(self) -> bool:
+        ended = self._last is not None and self._last.status == "COMPLETE"
+        return ended and self.stat is not None and self.size == self.stat.size
 
     def as_dict(self) -> dict[str, Any]:
         """The sum of the walk. Fields that do not apply are absent."""
         answer: dict[str, Any] = {"pages": self.pages, "bytes": self.size}
         if self.stat is not None:
             answer = {"spill_id": self.stat.spill_id, "size_bytes": self.stat.size} | answer
+        if self.view == "compact":
+            answer["view"] = self.view
+        elif self.complete:
+            answer["sha256"] = self._sha256.hexdigest()
         if self.complete:
-            answer |= {"sha256": self._sha256.hexdigest(), "output": str(self.output)}
+            answer["output"] = str(self.output)
         answer["status"] = self.status
-        if self.complete:
+        if self.complete and self.receipt is not None:
             answer["receipt"] = self.receipt
         return answer
+
+
+def text_of(page: Page) -> bytes:
+    """What a page hands on: the payload's bytes, or the compact view's text."""
+    return page.chunk.encode() if page.view == "compact" else page.data
 
 
 class Progress:
