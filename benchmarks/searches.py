@@ -100,8 +100,6 @@ def _speed_figures(speeds: list[Speed], size: int) -> tuple[Figure, ...]:
             "the same for the slowest of the patterns below",
             Spread.of(1000 / speed for speed in min(speeds, key=lambda one: Spread.of(one.mb_s).median).mb_s),
             unit="ms",
-            bar=f"≤ {1000 / BAR_MB_S:.2f} ms ({BAR_MB_S:.0f} MB/s)",
-            limit=1000 / BAR_MB_S,
         ),
     )
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from spillcache import MCP, SpillError
+from spillcache import MCP, SpillError, Wire
 from spillcache.demo import sample
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, PatternInvalid, ResultNotFound, SpillLost, SpillNotFound
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
 from spillcache.search import MOST_COUNTED, Matches
 from spillcache.sync import SpillCache
 from tests.servers.caches import cache_on, key_of, metrics, sync_cache_on
+from tests.strategies import payloads, wires
 
 
 @pytest.fixture
@@ -273,6 +277,34 @@ def test_options_out_of_range_are_refused(cache: SpillCache, options: dict[str, 
     """Not rounded."""
     with pytest.raises(ArgumentsInvalid):
         cache.grep(stored(cache, "x"), "x", **options)  # type: ignore[arg-type]
+
+
+@settings(max_examples=40)
+@given(payload=payloads, wire=wires, data=st.data())
+def test_whatever_is_stored_can_be_searched(cache: SpillCache, payload: bytes, wire: Wire, data: st.DataObject) -> None:
+    """For every payload: as many matches as there are, within the budget, each on the page that its cursor leads to."""
+    spill_id = stored(cache, payload)
+    at = data.draw(st.integers(0, len(payload)))
+    needle = payload[at : at + data.draw(st.integers(1, 9))].decode("utf-8", "ignore") or "x"
+    found = cache.grep(spill_id, needle, literal=True, budget=9_000, wire=wire)
+    assert found.total == payload.count(needle.encode())
+    assert found.searched == len(payload)
+    assert wire.size(found.as_dict()) <= 9_000
+    for match in found.matches[-2:]:
+        assert payload[match.start : match.end] == needle.encode()
+        page = cache.page(spill_id, cursor=match.cursor, budget=9_000, wire=wire)
+        assert page.start <= match.start < page.end
+        assert page.data == payload[page.start : page.end]
+
+
+async def test_heavy_patterns_find_the_same_in_a_thread(redis_url: str) -> None:
+    """And the event loop goes on meanwhile."""
+    payload = metrics(points=300)
+    async with cache_on(redis_url) as cache:
+        spill_id = (await cache.put(payload)).spill_id
+        assert spill_id is not None
+        found = await cache.grep(spill_id, r"\[299,.{120}")
+    assert [match.start for match in found.matches] == [at.start() for at in re.finditer(rb"\[299,.{120}", payload)]
 
 
 def test_a_search_of_what_is_gone_fails(cache: SpillCache, redis_url: str) -> None:
