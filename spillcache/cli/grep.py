@@ -57,7 +57,7 @@ def grep(
     """Search the spill ID for PATTERN, a regular expression (RE2): byte range, place and context of each match.
 
     Neither a match nor the lack of one is the data, so this never exits with 0: 3 means that there are matches
-    (PARTIAL), 4 that there are none in what was searched.
+    (PARTIAL) or that the search ended early, 4 that there are none in what was searched.
     """
     with opened(ctx.obj) as cache:
         found = cache.grep(
@@ -74,7 +74,7 @@ def grep(
         print_json(found.as_dict())
     else:
         _show(found, _Highlighter(pattern, literal=literal, ignore_case=ignore_case), ctx.obj)
-    ctx.exit(exits.PARTIAL if found.total else exits.NO_MATCH)
+    ctx.exit(exits.PARTIAL if found.total or found.stopped else exits.NO_MATCH)
 
 
 class _Highlighter:
@@ -106,7 +106,7 @@ def _show(found: Matches, highlight: _Highlighter, session: Session) -> None:
         command = session.command("page", found.spill_id, "--cursor", match.cursor)
         out.print(f"  [dim]{escape(command)}[/]", soft_wrap=True)
     aside = console(aside=True)
-    least = "at least " if found.capped else ""
+    least = "at least " if found.stopped else ""
     counted = f"{least}{found.total:,} match(es), {len(found.matches):,} shown, {found.searched:,} bytes searched"
     say(aside, f"[bold yellow]PARTIAL[/] {counted}")
     say(aside, f"[dim]{escape(found.note)}[/]")

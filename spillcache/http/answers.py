@@ -150,7 +150,7 @@ class MatchesAnswer(TypedDict):
 
     status: Literal["PARTIAL"]
     matches_total: int
-    matches_capped: NotRequired[Literal[True]]
+    search_incomplete: NotRequired[Literal[True]]
     shown: int
     searched: int
     note: str

@@ -130,7 +130,7 @@ _MATCHES: Final[dict[str, Any]] = {
     "properties": {
         "status": {"const": "PARTIAL"},
         "matches_total": _COUNT,
-        "matches_capped": {"const": True},
+        "search_incomplete": {"const": True},
         "shown": _COUNT,
         "searched": _COUNT,
         "note": _TEXT,

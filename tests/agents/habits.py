@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spillcache.compact import expand
 from spillcache.demo.views import Conclusion, Fragment, Series, conclude, preview_of
 from tests.agents.host import Host, Seen
 
@@ -114,6 +115,29 @@ async def follows_the_playbook(host: Host, task: Task) -> Report:
     """Reads each page before the next, until there is no cursor. What its host cuts it asks for again, smaller."""
     host.received(task.envelope)
     return reported(task, await _walked(host, {"spill_id": task.spill_id}))
+
+
+async def follows_the_playbook_in_short(host: Host, task: Task) -> Report:
+    """The same in the compact view, whose pages together say every value."""
+    host.received(task.envelope)
+    fragments = await _walked(host, {"spill_id": task.spill_id, "view": "compact"})
+    return reported(task, [Fragment(0, expand(fragments[0].data.decode()).encode())])
+
+
+async def finds_the_peak_in_two_calls(host: Host, task: Task) -> Report:
+    """Asks for the series in numbers, picks the one with the greatest last value, and reads its result alone.
+
+    It says that the others are unread: of those it reports nothing.
+    """
+    host.received(task.envelope)
+    entries: list[dict[str, Any]] = []
+    arguments: dict[str, Any] = {"series": True, "result": 1}
+    while arguments:
+        answer = (await host.call(spill_id=task.spill_id, **arguments)).answer or {}
+        entries += answer["entries"]
+        arguments = {"cursor": answer["next_cursor"]} if "next_cursor" in answer else {}
+    peak = max(entries, key=lambda entry: float(entry["last"]))
+    return reported(task, await _walked(host, {"spill_id": task.spill_id, "result": peak["result"]}))
 
 
 BAD_HABITS: tuple[Agent, ...] = (

@@ -19,7 +19,9 @@ from tests.agents.habits import (
     Task,
     calls_an_error_unavailable,
     edits_a_cursor,
+    finds_the_peak_in_two_calls,
     follows_the_playbook,
+    follows_the_playbook_in_short,
     greps_first,
     reads_one_result_for_all,
     reads_the_preview,
@@ -144,6 +146,29 @@ async def test_the_end_of_one_result_does_not_say_that_all_was_read(url: str, ta
     assert last is not None
     assert (last["status"], last["result_status"]) == ("PARTIAL", "COMPLETE")
     assert right(report) == sum(series.query == SERIES[0].query for series in SERIES)
+
+
+async def test_the_compact_view_ends_complete_with_every_series_values(url: str, task: Task) -> None:
+    """In fewer pages; what they say is the values that a JSON parser reads from the payload."""
+    async with hosted(url) as host:
+        report = await follows_the_playbook_in_short(host, task)
+    last = host.seen[-1].answer
+    assert last is not None
+    assert json.loads(report.fragments[0].data) == json.loads(PAYLOAD)
+    assert (last["status"], last["view"]) == ("COMPLETE", "compact")
+    assert right(report) == len(SERIES)
+    assert len(host.seen) - 1 < task.envelope["pages"] / 2
+
+
+async def test_the_series_that_matters_is_found_by_numbers_and_then_read(url: str, task: Task) -> None:
+    """The list says PARTIAL; the values come from the result itself, and nothing is said of what stays unread."""
+    async with hosted(url) as host:
+        report = await finds_the_peak_in_two_calls(host, task)
+    assert "COMPLETE" not in words(host.seen)
+    of_result = [number for number, series in enumerate(SERIES) if series.query == SERIES[0].query]
+    assert all(report.conclusions[number].is_right(SERIES[number]) for number in of_result)
+    peak = max(of_result, key=lambda number: float(SERIES[number].last))
+    assert report.conclusions[peak].last == SERIES[peak].last
 
 
 @pytest.mark.parametrize("most", [None, CUT], ids=["a host that shows all", "a host that cuts"])
