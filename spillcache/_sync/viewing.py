@@ -6,10 +6,10 @@ from __future__ import annotations
 from spillcache._sync.gate import compute
 from spillcache._sync.reader import Reader, is_named
 from spillcache._sync.store import Field
-from spillcache.compact.pages import make_compact_page, refuse_without_series
+from spillcache.compact.pages import least_budget, make_compact_page, refuse_without_series
 from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
 from spillcache.envelope import fit_summary, inventory_cost
-from spillcache.errors import ArgumentsInvalid, SpillLost
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillLost
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
 from spillcache.ids import parse_id
 from spillcache.inventory import FIELD as INVENTORY_FIELD
@@ -84,7 +84,7 @@ class Viewer(Reader):
         return self._compact_page(spill_id, state, tenant, terms, first=walk is None)
 
     def _compact_page(self, spill_id: str, state: Cursor, tenant: str, terms: Terms, *, first: bool) -> Page:
-        room, position = self._room(terms), state.position
+        room, position = self._compact_room(terms), state.position
         stamp = None if first else state.stamp
         reach = min(max(_LEAST_REACH, _SHRINKS_BY * room // len(terms.wire.copies)), _MOST_REACH)
         near = position < SEGMENT_BYTES
@@ -121,6 +121,12 @@ class Viewer(Reader):
         )
         self._tell_served(page, window.manifest, state)
         return page
+
+    def _compact_room(self, terms: Terms) -> int:
+        try:
+            return self._room(terms)
+        except BudgetTooSmall as refused:
+            raise BudgetTooSmall(refused.message, minimum=least_budget(refused.minimum, terms.wire)) from None
 
     def _told(self, spill_id: str, tenant: str, stamp: int | None) -> tuple[Manifest, Contents, SeriesTable | None]:
         """Manifest, inventory and series, None where the spill was stored without: one command."""

@@ -36,6 +36,11 @@ def refuse_without_series(table: SeriesTable | None, start: int, end: int) -> No
         raise ArgumentsInvalid(f"no time series are recognised here{known}, so nothing is compact", next_step=_READ_RAW)
 
 
+def least_budget(least: int, wire: Wire) -> int:
+    """The budget that makes a page of this view possible, where one of `least` bytes makes a raw page possible."""
+    return least + _cost({"view": "compact", "legend": LEGEND}, wire) + _ENOUGH * len(wire.copies)
+
+
 def make_compact_page(
     text: bytes,
     chunk: Chunk,

@@ -9,7 +9,9 @@ from typing import NamedTuple
 #: Values that repeat at least so often are counted: below that it is longer to read.
 _REPEATED = 3
 
-_SAMPLE = re.compile(rb'\[\s*([-+0-9.eE]{1,400})\s*,\s*"([-+0-9.eE]{1,400}|NaN|[-+]?Inf)"\s*\]\s*([,\]])\s*')
+_SAMPLE = re.compile(
+    rb'\s*\[\s*([-+0-9.eE]{1,400})\s*,\s*"([-+0-9.eE]{1,400}|NaN|[-+]?Inf)"\s*\]\s*(?:,\s*|(\]))',
+)
 _TIME = re.compile(r"(0|[1-9][0-9]{0,14})(?:\.([0-9]{0,2}[1-9]))?", re.ASCII)
 
 
@@ -36,7 +38,7 @@ def read_samples(text: bytes, at: int, start: int, end: int) -> list[Sample]:
     while at < end and (found := _SAMPLE.match(text, at)) is not None and found.end() <= end:
         samples.append(Sample(found[1].decode(), found[2].decode(), found.end()))
         at = found.end()
-        if found[3] == b"]":
+        if found[3]:
             break
     return samples
 

@@ -132,7 +132,8 @@ class _Finder:
         frame = read_frame(text, written, start)
         if frame is None:
             return
-        begin, end = self._object(schema, frame.end)
+        closing = _END.match(text, frame.end)  # of "data"
+        begin, end = self._object(schema, closing.end() if closing else frame.end)
         self._end = end
         if frame.axis is not None:
             yield frame.axis
@@ -176,11 +177,10 @@ class _Finder:
         if self._text[first_key - 1] == 0x7B and self._text[end : end + 1] == b"}":
             return first_key - 1, end + 1
         before = self._text[max(0, first_key - 64) : first_key].rstrip()
-        begin = first_key
-        if before.endswith(b"{"):
-            begin = max(0, first_key - 64) + len(before) - 1
         closing = _END.match(self._text, end)
-        return begin, closing.end() if closing and begin != first_key else end
+        if closing is None or not before.endswith(b"{"):
+            return first_key, end
+        return max(0, first_key - 64) + len(before) - 1, closing.end()
 
 
 def _made(form: Form, start: int, end: int, place: tuple[int, int, int, int], labels: str, told: Told) -> Series:

@@ -55,7 +55,7 @@ def decode_series(stored: bytes, spill_id: str) -> SeriesTable:
 def _unpacked(packed: bytes, count: int) -> tuple[Series, ...]:
     size = _COLUMNS * _WORD * count
     planes = np.frombuffer(packed, np.uint8, size)
-    rows = np.ascontiguousarray(planes.reshape(_COLUMNS, _WORD, count).transpose(0, 2, 1))
+    rows = planes.reshape(_COLUMNS, _WORD, count).transpose(0, 2, 1).copy()
     columns = rows.reshape(_COLUMNS, count * _WORD).view(_WHOLE_NUMBER)
     columns[1] = np.cumsum(columns[1])
     columns[2:7] += columns[1]

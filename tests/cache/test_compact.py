@@ -1,0 +1,177 @@
+"""The compact view, page by page: all values, positions and cursors of its own, and no receipt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import redis
+
+from spillcache import MCP, PLAIN, Page, SpillCache
+from spillcache.compact import expand
+from spillcache.demo import sample
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillLost
+from spillcache.frame import SEGMENT_BYTES
+from spillcache.page import View
+from spillcache.wire import Wire
+from tests.servers.caches import cache_on, key_of
+from tests.strategies import WIRES
+
+COMPACT: View = "compact"
+
+
+@pytest.fixture
+async def cache(redis_url: str) -> AsyncIterator[SpillCache]:
+    """A cache on a server that works."""
+    async with cache_on(redis_url) as made:
+        yield made
+
+
+@pytest.fixture
+def admin(redis_url: str) -> Iterator[redis.Redis]:
+    """Somebody who deletes what is not theirs."""
+    with redis.Redis.from_url(redis_url, protocol=2) as client:
+        yield client
+
+
+async def _walk(
+    cache: SpillCache, spill_id: str, budget: int, wire: Wire = MCP, result: int | None = None
+) -> list[Page]:
+    return [page async for page in cache.walk(spill_id, result=result, view=COMPACT, budget=budget, wire=wire)]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_walk_serves_every_value_and_says_where_it_is(cache: SpillCache, wire: Wire) -> None:
+    """The pages put together read back to the very bytes; positions join; each fits; only the last is COMPLETE."""
+    payload = sample.payload()
+    spill_id = (await cache.put(payload)).spill_id
+    for budget in (3_000, 7_500):
+        pages = await _walk(cache, spill_id, budget, wire)
+        assert expand("".join(page.chunk for page in pages)).encode() == payload
+        assert [page.start for page in pages] == [0, *(page.end for page in pages[:-1])]
+        assert pages[-1].end == len(payload)
+        assert [page.status for page in pages] == ["PARTIAL"] * (len(pages) - 1) + ["COMPLETE"]
+        assert all(wire.size(page.as_dict()) <= budget for page in pages)
+        assert {page.receipt for page in pages} == {None}
+        assert [page.range_receipt is not None for page in pages] == [False] * (len(pages) - 1) + [True]
+        assert {page.as_dict()["view"] for page in pages} == {"compact"}
+
+
+async def test_the_first_page_says_how_to_read_it_and_later_ones_where_they_are(cache: SpillCache) -> None:
+    """The legend comes once; a page that begins within a series names it, before its text."""
+    spill_id = (await cache.put(sample.payload())).spill_id
+    pages = await _walk(cache, spill_id, 3_000)
+    assert list(pages[0].as_dict())[:5] == ["position", "inventory", "view", "legend", "chunk_kind"]
+    assert [page.legend is not None for page in pages] == [True] + [False] * (len(pages) - 1)
+    inside = [page for page in pages if page.chunk.startswith("<")]
+    assert inside
+    listed = (await cache.series(spill_id)).entries
+    for page in inside:
+        assert page.inside is not None
+        entry = listed[page.inside["series"] - 1]
+        assert entry.start < page.start < entry.end
+        assert page.inside["labels"] == entry.labels
+
+
+async def test_one_result_ends_with_its_own_status(cache: SpillCache) -> None:
+    """The whole stays PARTIAL, and cursors stay inside the result."""
+    payload = sample.payload()
+    spill_id = (await cache.put(payload)).spill_id
+    entry = (await cache.inventory(spill_id)).entries[2]
+    pages = await _walk(cache, spill_id, 3_000, result=3)
+    assert expand("".join(page.chunk for page in pages)).encode() == payload[entry.start : entry.end]
+    assert (pages[-1].status, pages[-1].result_status) == ("PARTIAL", "COMPLETE")
+    assert {page.status for page in pages} == {"PARTIAL"}
+    assert {page.result_status for page in pages[:-1]} == {None}
+
+
+async def test_a_page_can_be_read_again_and_its_cursor_needs_no_view(cache: SpillCache) -> None:
+    """The same cursor and budget give the same page; a cursor knows what it continues."""
+    spill_id = (await cache.put(sample.payload())).spill_id
+    first = await cache.page(spill_id, view=COMPACT)
+    second = await cache.page(spill_id, cursor=first.next_cursor)
+    assert second == await cache.page(spill_id, cursor=first.next_cursor, view=COMPACT)
+    assert second.view == "compact"
+    smaller = await cache.page(spill_id, cursor=first.next_cursor, budget=2_000)
+    assert smaller.start == second.start
+    assert smaller.end < second.end
+
+
+async def test_views_are_not_mixed(cache: SpillCache) -> None:
+    """A raw cursor does not become a compact one, nor does a compact page pass for the payload's bytes."""
+    spill_id = (await cache.put(sample.payload())).spill_id
+    raw, page = await cache.page(spill_id), await cache.page(spill_id, view=COMPACT)
+    with pytest.raises(ArgumentsInvalid, match="another view"):
+        await cache.page(spill_id, cursor=raw.next_cursor, view=COMPACT)
+    with pytest.raises(ArgumentsInvalid, match="compact view"):
+        await cache.full(spill_id, cursor=page.next_cursor)
+    with pytest.raises(ArgumentsInvalid, match="not hold"):
+        _ = page.data
+    with pytest.raises(ArgumentsInvalid, match="not hold"):
+        page.shrink(page.chunk[:100])
+    pages = await _walk(cache, spill_id, 48_000)
+    with pytest.raises(ArgumentsInvalid, match="ended"):
+        await cache.page(spill_id, cursor=pages[-1].range_receipt)
+    with pytest.raises(ArgumentsInvalid, match="must be"):
+        await cache.page(spill_id, view="tabular")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "payload", [b'{"data":[1,2,3]}', b"", b"\xff\x00", b'[{"a":1},{"a":2}]', b"log line\n" * 2_000]
+)
+async def test_what_has_no_series_is_to_be_read_as_it_is(cache: SpillCache, payload: bytes) -> None:
+    """The error says so: nothing would be shorter."""
+    spill_id = (await cache.put(payload)).spill_id
+    with pytest.raises(ArgumentsInvalid, match="no time series") as refused:
+        await cache.page(spill_id, view=COMPACT)
+    assert "page by page" in refused.value.next_step
+
+
+async def test_a_spill_of_an_older_release_is_to_be_read_as_it_is(cache: SpillCache, admin: redis.Redis) -> None:
+    """Without a table of series there is no view; where it went missing midway, that is a loss."""
+    spill_id = (await cache.put(sample.payload())).spill_id
+    first = await cache.page(spill_id, view=COMPACT)
+    admin.hdel(key_of(spill_id, 0), "series")
+    with pytest.raises(ArgumentsInvalid, match="without a table"):
+        await cache.page(spill_id, view=COMPACT)
+    with pytest.raises(SpillLost):
+        await cache.page(spill_id, cursor=first.next_cursor)
+
+
+async def test_a_walk_goes_on_over_the_edges_of_segments(cache: SpillCache) -> None:
+    """Samples that lie across a segment's edge are whole, and so is everything else."""
+    one = sample.payload()
+    payload = b'{"results":[%b]}' % b",".join([one] * (SEGMENT_BYTES // len(one) + 2))
+    spill_id = (await cache.put(payload)).spill_id
+    pages = await _walk(cache, spill_id, 48_000, PLAIN)
+    assert expand("".join(page.chunk for page in pages)).encode() == payload
+    assert pages[-1].status == "COMPLETE"
+
+
+async def test_the_edge_of_a_segment_may_fall_anywhere(cache: SpillCache) -> None:
+    """Within labels, a time, a value, or a multi-byte character."""
+    series = json.dumps(
+        {
+            "metric": {"né": "漢字 x", "job": "é" * 40},
+            "values": [[1796040099.122 + 6 * n, f"0.{n}"] for n in range(40)],
+        },
+        separators=(",", ":"),
+        ensure_ascii=False,
+    ).encode()
+    for shift in range(0, len(series), 97):
+        head = b'{"pad":"%b","data":[' % (b"x" * (SEGMENT_BYTES - 20 - shift))
+        payload = b"%b%b,%b]}" % (head, series, series)
+        spill_id = (await cache.put(payload)).spill_id
+        last = [page async for page in cache.walk(spill_id, result=1, view=COMPACT, budget=2_000)]
+        assert expand("".join(page.chunk for page in last)).encode() == series
+        await cache.delete(spill_id)
+
+
+@pytest.mark.parametrize("budget", [10, 500, 700, 900])
+async def test_a_budget_that_holds_nothing_says_what_would(cache: SpillCache, budget: int) -> None:
+    """The one that is named works."""
+    spill_id = (await cache.put(sample.payload())).spill_id
+    with pytest.raises(BudgetTooSmall) as refused:
+        await cache.page(spill_id, view=COMPACT, budget=budget, wire=MCP)
+    assert (await cache.page(spill_id, view=COMPACT, budget=refused.value.minimum, wire=MCP)).chunk

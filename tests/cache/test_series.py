@@ -1,0 +1,130 @@
+"""The list of series: numbers derived at write time, page by page, never called the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import redis
+
+from spillcache import MCP, SpillCache
+from spillcache.demo import sample
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, CursorRejected, ResultNotFound
+from spillcache.series_listing import SeriesListing
+from tests.servers.caches import cache_on, key_of, noise
+
+
+@pytest.fixture
+async def cache(redis_url: str) -> AsyncIterator[SpillCache]:
+    """A cache on a server that works."""
+    async with cache_on(redis_url) as made:
+        yield made
+
+
+@pytest.fixture
+def admin(redis_url: str) -> Iterator[redis.Redis]:
+    """Somebody who deletes what is not theirs."""
+    with redis.Redis.from_url(redis_url, protocol=2) as client:
+        yield client
+
+
+async def _listed(cache: SpillCache, spill_id: str, budget: int, result: int | None = None) -> list[SeriesListing]:
+    pages = [await cache.series(spill_id, result=result, budget=budget, wire=MCP)]
+    while pages[-1].next_cursor is not None:
+        pages.append(await cache.series(spill_id, cursor=pages[-1].next_cursor, budget=budget, wire=MCP))
+    return pages
+
+
+async def test_every_series_of_the_batch_is_listed_with_its_numbers(cache: SpillCache) -> None:
+    """In order, in the payload's spelling, with the result to read; each page fits and says what it is."""
+    payload = sample.payload()
+    spill_id = (await cache.put(payload)).spill_id
+    pages = await _listed(cache, spill_id, 7_500)
+    entries = [entry for page in pages for entry in page.entries]
+    results = json.loads(payload)["results"]
+    series = [(number, one) for number, result in enumerate(results, 1) for one in result["result"]]
+    assert [entry.index for entry in entries] == list(range(1, len(series) + 1))
+    for entry, (number, one) in zip(entries, series, strict=True):
+        assert (entry.result, entry.points) == (number, len(one["values"]))
+        assert entry.last == one["values"][-1][1]
+        assert payload[entry.start : entry.end] == json.dumps(one, separators=(",", ":")).encode()
+    for page in pages:
+        answer = page.as_dict()
+        assert MCP.size(answer) <= 7_500
+        assert answer["status"] == "PARTIAL"
+        assert "not the data" in answer["note"]
+        assert list(answer)[:3] == ["note", "size_bytes", "series"]
+    assert [page.series_status for page in pages] == ["PARTIAL"] * (len(pages) - 1) + ["COMPLETE"]
+    assert (await cache.series(spill_id)).entries == tuple(entries)
+
+
+async def test_the_series_of_one_result_are_its_own(cache: SpillCache) -> None:
+    """Their cursors stay inside it."""
+    spill_id = (await cache.put(sample.payload())).spill_id
+    whole = (await cache.series(spill_id)).entries
+    pages = await _listed(cache, spill_id, 2_500, result=1)
+    entries = [entry for page in pages for entry in page.entries]
+    assert len(pages) > 1
+    assert entries == [entry for entry in whole if entry.result == 1]
+    assert pages[0].series == len(entries)
+    with pytest.raises(ResultNotFound):
+        await cache.series(spill_id, result=99)
+    with pytest.raises(ArgumentsInvalid, match="another walk"):
+        await cache.series(spill_id, result=2, cursor=pages[0].next_cursor)
+
+
+async def test_no_series_known_is_not_no_series_there(cache: SpillCache, admin: redis.Redis) -> None:
+    """What has none, what was looked at in part, and what an older release stored are told apart."""
+    none = await cache.series((await cache.put(b'{"data":[1,2,3]}')).spill_id)
+    assert (none.series, none.series_status, none.as_dict()["status"]) == (0, "COMPLETE", "PARTIAL")
+    assert "says nothing of the data" in none.as_dict()["note"]
+    binary = await cache.series((await cache.put(noise(2_000))).spill_id)
+    assert binary.series == 0
+    spill_id = (await cache.put(sample.payload())).spill_id
+    admin.hdel(key_of(spill_id, 0), "series")
+    older = await cache.series(spill_id)
+    assert (older.series, older.entries, older.series_status) == (None, (), "PARTIAL")
+    assert "stored without" in older.as_dict()["note"]
+
+
+async def test_a_stream_is_told_as_far_as_its_window(redis_url: str) -> None:
+    """Beyond it there may be more, and the list says so."""
+    payload = sample.payload()
+    async with cache_on(redis_url, stream_window_bytes=100_000) as cache:
+        async with cache.writer() as writer:
+            for start in range(0, len(payload), 10_000):
+                await writer.write(payload[start : start + 10_000])
+            spill_id = (await writer.finish()).spill_id
+        listing = await cache.series(spill_id)
+    assert listing.partial == ("window",)
+    assert listing.series_status == "PARTIAL"
+    assert 0 < len(listing.entries) < 87
+    assert all(entry.end <= 100_000 for entry in listing.entries)
+
+
+async def test_a_stream_within_its_window_is_told_whole(cache: SpillCache) -> None:
+    """As a payload that came at once is."""
+    payload = sample.payload()
+    async with cache.writer() as writer:
+        await writer.write(payload)
+        streamed = (await writer.finish()).spill_id
+    at_once = (await cache.put(payload)).spill_id
+    assert (await cache.series(streamed)).entries == (await cache.series(at_once)).entries
+
+
+async def test_a_cursor_of_another_list_or_spill_is_refused(cache: SpillCache) -> None:
+    """Never the wrong entries."""
+    spill_id = (await cache.put(sample.payload())).spill_id
+    other = (await cache.put(sample.payload())).spill_id
+    listing = await cache.series(spill_id, budget=2_000)
+    page = await cache.page(spill_id)
+    with pytest.raises(ArgumentsInvalid, match="not the list of series"):
+        await cache.series(spill_id, cursor=page.next_cursor)
+    with pytest.raises(ArgumentsInvalid, match="series: true"):
+        await cache.page(spill_id, cursor=listing.next_cursor)
+    with pytest.raises(CursorRejected):
+        await cache.series(other, cursor=listing.next_cursor)
+    with pytest.raises(BudgetTooSmall) as refused:
+        await cache.series(spill_id, budget=300)
+    assert (await cache.series(spill_id, budget=refused.value.minimum)).entries

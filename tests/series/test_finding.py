@@ -1,0 +1,126 @@
+"""What is told of time series is what a parser finds, in the payload's own spelling, or it is not told."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from spillcache.demo import sample
+from spillcache.series import MAX_SERIES, Series, SeriesTable, find_series
+from tests.cache.test_samples import DATA
+from tests.series.documents import documents, matrices
+from tests.strategies import payloads
+
+
+def told(text: bytes) -> tuple[Series, ...]:
+    """The series of a whole payload."""
+    return find_series(text, whole=True).series
+
+
+def check(one: Series, text: bytes) -> None:
+    """Hold one series against what a parser reads at its places."""
+    written = text[one.values_start : one.values_end].decode()
+    samples = json.loads(written, parse_float=str, parse_int=str)
+    if one.labels and one.form != "frame":
+        assert text[one.labels_start : one.labels_end].decode() == one.labels
+        assert all(isinstance(value, str) for value in json.loads(one.labels).values())
+    if one.form == "streams":
+        times = [time for time, _ in samples]
+        assert (one.points, one.nan, one.least, one.last) == (len(times), 0, "", "")
+        assert {one.first_time, one.last_time} == {times[0], times[-1]}
+        return
+    if one.form == "frame":
+        values = ["NaN" if value is None else value for value in samples]
+    else:
+        samples = [samples] if one.form == "vector" else samples
+        values = [value for _, value in samples]
+        assert (one.first_time, one.last_time) == (samples[0][0], samples[-1][0])
+    numbers = [(float(value), value) for value in values if not math.isnan(float(value))]
+    assert (one.points, one.nan) == (len(values), len(values) - len(numbers))
+    if numbers:
+        assert (float(one.least), float(one.greatest)) == (min(numbers)[0], max(numbers)[0])
+        assert {one.least, one.greatest} <= set(values)
+    else:
+        assert one.least == one.greatest == ""
+    assert one.last in (values[-1], "null")
+
+
+@given(documents)
+@settings(max_examples=80, deadline=None)
+def test_every_series_that_is_told_is_as_a_parser_reads_it(text: bytes) -> None:
+    """Whatever the numbers, labels, blanks and neighbours; in the order of the bytes, and none within another."""
+    found = told(text)
+    for one in found:
+        assert text[one.start : one.end].strip()
+        assert one.start <= one.values_start < one.values_end <= one.end
+        check(one, text)
+    places = [place for one in found for place in (one.values_start, one.values_end)]
+    assert places == sorted(places)
+
+
+@given(st.lists(matrices.filter(lambda one: one["metric"]), min_size=1, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_no_series_of_a_matrix_is_missed(series: list[dict[str, Any]]) -> None:
+    """As Prometheus writes them, all are found."""
+    text = json.dumps({"data": {"result": series}}, separators=(",", ":"), ensure_ascii=False)
+    found = told(text.encode("utf-8", "replace"))
+    assert [one.points for one in found] == [len(one["values"]) for one in series]
+
+
+@given(payloads)
+@example(b'"values":[[')
+@example(b'{"metric":{},"values":[[1,"')
+@example(b'{"metric":{"a":"b"},"values":[[1,"1"]')
+@example(b'"value":[1,"1"]')
+@example(b'{"a":"\\"metric\\":{\\"a\\":\\"b\\"},\\"values\\":[[1,\\"1\\"]]"}')
+@settings(max_examples=60, deadline=None)
+def test_no_payload_is_too_strange(text: bytes) -> None:
+    """What is cut short, binary or JSON within a string has no series, and raises nothing."""
+    for one in told(text):
+        check(one, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "forms", "count"),
+    [
+        ("prom_query_range_matrix_cpu.json", {"matrix"}, 16),
+        ("prom_query_instant_vector_all.json", {"vector"}, 997),
+        ("grafana_ds_query_frames.json.zst", {"frame"}, 77),
+        ("loki_query_range_streams.json.zst", {"streams"}, 5),
+        ("prom_label_values_name.json", set(), 0),
+        ("node_exporter_metrics.txt", set(), 0),
+    ],
+)
+def test_the_samples_of_backends_are_told_whole(name: str, forms: set[str], count: int) -> None:
+    """As many as there are, of the form they have."""
+    raw = (DATA / name).read_bytes()
+    text = zstandard.decompress(raw) if name.endswith(".zst") else raw
+    found = told(text)
+    assert ({one.form for one in found}, len(found)) == (forms, count)
+    for one in found:
+        check(one, text)
+
+
+def test_the_batch_of_the_incident_is_told_whole() -> None:
+    """Every series of its twelve queries, with the numbers that a parser finds."""
+    text = sample.payload()
+    series = [one for result in json.loads(text)["results"] for one in result["result"]]
+    found = told(text)
+    assert [one.points for one in found] == [len(one["values"]) for one in series]
+    assert [one.last for one in found] == [one["values"][-1][1] for one in series]
+
+
+def test_what_was_not_looked_at_and_what_is_too_much_is_said() -> None:
+    """A beginning, and more series than are kept, make the table partial."""
+    one = '{"metric":{"a":"b"},"value":[1,"2"]}'
+    many = f"[{','.join([one] * (MAX_SERIES + 1))}]".encode()
+    table = find_series(many, whole=True)
+    assert (len(table.series), table.partial) == (MAX_SERIES, ("too_many",))
+    assert find_series(f"[{one}".encode(), whole=False).partial == ("window",)
+    assert find_series(b"[]", whole=True) == SeriesTable()
