@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from spillcache import Page, claims, verify_receipt
+from spillcache import Keyring, Page, PublicKeys, Wire, claims, verify_receipt
 from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, encode_cursor
 from spillcache.errors import ArgumentsInvalid, CursorError, CursorMalformed
 from spillcache.manifest import tenant_digest
+from spillcache.signatures import ReceiptKeys
 from spillcache.sync import SpillCache
 from tests.servers.caches import KEYRING, metrics, noise, sync_cache_on
+from tests.strategies import smallest_budget, wires
 
 PAYLOADS = (metrics(results=3, points=60), noise(2_500) + b"\xff", '😀"\\'.encode() * 400)
+RECEIPT_KEYS = ReceiptKeys("r", {"r": os.urandom(32)})
+SIGNING = Keyring({"k": os.urandom(32)}, sign="k", receipts=RECEIPT_KEYS)
 VIEWS: tuple[Literal["raw", "compact"], ...] = ("raw", "compact")
 PATTERNS = (r"\d\.5", "[a-z]", "😀")
 
@@ -222,7 +227,7 @@ def test_no_order_of_calls_but_an_unbroken_chain_from_page_one_yields_complete(r
 
         make_cache = staticmethod(lambda: sync_cache_on(redis_url))
 
-    run_state_machine_as_test(OnThisServer, settings=settings(stateful_step_count=50))
+    run_state_machine_as_test(OnThisServer, settings=settings(max_examples=60, stateful_step_count=50))
 
 
 def test_the_shortest_chain_is_one_page(redis_url: str) -> None:
@@ -287,3 +292,18 @@ def test_the_compact_view_ends_with_evidence_that_names_it(redis_url: str, resul
         for view in VIEWS:
             with pytest.raises(ArgumentsInvalid):
                 cache.page(stored, cursor=pages[-1].range_receipt, view=view)
+
+
+@settings(max_examples=25)
+@given(wire=wires, more=st.integers(0, 2_000), spill=st.integers(0, 2))
+def test_a_ring_with_receipt_keys_keeps_room_for_its_longer_receipts(
+    redis_url: str, wire: Wire, more: int, spill: int
+) -> None:
+    """On every wire, at every budget, no page is over it; the last one's receipt is an Ed25519 one."""
+    budget = smallest_budget(wire) + 64 * len(wire.copies) + 600 + more
+    with SpillCache.from_url(redis_url, keyring=SIGNING) as cache:
+        pages = list(cache.walk(cache.put(PAYLOADS[spill]).spill_id, budget=budget, wire=wire))
+    assert all(wire.size(page.as_dict()) <= budget for page in pages)
+    assert b"".join(page.data for page in pages) == PAYLOADS[spill]
+    assert pages[-1].receipt is not None
+    assert verify_receipt(pages[-1].receipt, PublicKeys(RECEIPT_KEYS.public)).signed == "ed25519"
