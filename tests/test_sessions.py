@@ -1,0 +1,35 @@
+"""The page of hatches is what its script makes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts import sessions
+
+PAGE = (Path(__file__).parents[1] / "docs" / "hatches.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("hatch", sessions.HATCHES, ids=lambda hatch: hatch.title)
+def test_every_hatch_is_shown_on_every_face_in_its_own_words(hatch: sessions.Hatch) -> None:
+    """Whoever changes the words in the script runs it again."""
+    section = PAGE.partition(f"## {hatch.title}\n")[2].partition("\n## ")[0]
+    assert hatch.about in section
+    for face in ("Library", "MCP", "REST", "Command line"):
+        assert section.count(f"**{face}**") == 1
+    assert f"await cache.{hatch.verb}(" in section
+    assert "Traceback" not in section
+    assert '"FAILED"' not in section
+
+
+def test_what_is_left_out_of_an_answer_is_marked() -> None:
+    """Long texts and lists are shortened, and say by how much."""
+    shown = json.loads(sessions._shortened({"text": "x" * 300, "list": [1, 2, 3], "in": {"short": "y"}}))
+    assert shown["text"].endswith("⟨60 more characters⟩")
+    assert shown["list"] == [1, 2, "⟨1 more⟩"]
+    assert shown["in"] == {"short": "y"}
+    lines = list(sessions._few([f"line {number}" for number in range(40)] + ["z" * 250]))
+    assert (lines[0], lines[6]) == ("line 0", "⟨29 more lines⟩")
+    assert lines[-1].endswith("⟨50 more characters⟩")
