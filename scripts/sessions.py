@@ -94,8 +94,8 @@ HATCHES = (
         "Compact view",
         "For models that read everything: time series with their labels once and then every value, number text "
         "verbatim, what else there is as it stands. No value is left out, so its last page says `COMPLETE` with the "
-        "view named. It has no receipt, which would be of bytes; its `range_receipt` says that the compact view was served. Page "
-        "1 has a `legend`, and where a page begins inside a series, `inside` names it.",
+        "view named. It has no receipt, which would be of bytes; its `range_receipt` says that the compact view was "
+        "served. Page 1 has a `legend`, and where a page begins inside a series, `inside` names it.",
         "page",
         {"view": "compact", "budget": 2_500},
         {"view": "compact", "max_bytes": 2_500},
