@@ -56,46 +56,41 @@ class Searcher(Reader):
 
         A named result is searched as a text of its own: nothing before or after it is seen.
         """
-        spill_id = parse_id(spill_id)
         pattern = asked.compiled(binary=False)  # before anything is read: a pattern's faults are its own
-        manifest, contents = self._contents(spill_id, tenant, None)
-        if manifest.kind == "bytes":
+        searched = self._searched(parse_id(spill_id), result, tenant)
+        if searched.manifest.kind == "bytes":
             pattern = asked.compiled(binary=True)
-        number, scope = _scope(contents, manifest, result)
-        stamp = self._lease(spill_id, manifest, None)
-        swept = _Swept()
-        self._sweep(spill_id, manifest, pattern, scope, asked.max_matches, swept)
-        around = Surroundings(self._store, spill_id, manifest, contents)
-        page_room = self._room(terms)
-        shown = []
-        for found in swept.found:
-            begin = around.page_start(found.start, scope[0], page_room, terms.wire)
-            part = Cursor(WalkKind.PART, begin, stamp, self._new_walk(), begin, scope[1])
-            shown.append(around.match(found, asked.context, scope, self._sign(part, spill_id, tenant)))
+        swept = self._sweep(searched, pattern, asked.max_matches)
+        shown = self._described(searched, swept.found, asked.context, terms)
         return Matches(
-            spill_id=spill_id,
+            spill_id=searched.spill_id,
             total=swept.total,
             stopped=swept.stopped,
             searched=swept.searched,
-            size=scope[1] - scope[0],
+            size=searched.end - searched.start,
             matches=tuple(shown),
-            result=number,
+            result=searched.number,
             overran=swept.overran,
             reach=pattern.reach if not pattern.exact else None,
-            starts=self._starts(shown, contents, spill_id, stamp, tenant),
+            starts=self._starts(searched, shown),
         ).within(terms.budget_bytes, terms.wire)
 
-    def _sweep(
-        self,
-        spill_id: str,
-        manifest: Manifest,
-        pattern: Pattern,
-        scope: tuple[int, int],
-        most: int,
-        swept: _Swept,
-    ) -> None:
-        start, end = scope
-        sweep = Sweep(pattern, lines=manifest.kind != "json")
+    def _searched(self, spill_id: str, result: str | int | None, tenant: str) -> _Searched:
+        """What is searched: everything, or one result, which then has a number from 1. Its lease is renewed."""
+        manifest, contents = self._contents(spill_id, tenant, None)
+        number, start, end = None, 0, manifest.size
+        if result is not None and str(result).strip():
+            results = contents.inventory.results
+            # spelling out twenty thousand names takes a tenth of a second: as much as other work over so many bytes
+            place = compute(4096 * len(results), find_result, contents.inventory, result)
+            number, start, end = place + 1, results[place].start, results[place].end
+        stamp = self._lease(spill_id, manifest, None)
+        return _Searched(spill_id, tenant, manifest, contents, stamp, number, start, end)
+
+    def _sweep(self, searched: _Searched, pattern: Pattern, most: int) -> _Swept:
+        """Find the first matches, at `most` so many, and count all."""
+        spill_id, manifest, start, end = searched.spill_id, searched.manifest, searched.start, searched.end
+        sweep, swept = Sweep(pattern, lines=manifest.kind != "json"), _Swept()
         deadline = self._terms.monotonic() + _LONGEST_S
         for text in read_texts(self._store, spill_id, manifest, start, end):
             swept.searched += len(text)
@@ -111,18 +106,50 @@ class Searcher(Reader):
         swept.overran = sweep.overran
         if sweep.empty and not swept.total and not swept.stopped:
             raise PatternInvalid("the pattern matches places between characters, and no characters; add some")
+        return swept
 
-    def _starts(
-        self, shown: Sequence[Match], contents: Contents, spill_id: str, stamp: int, tenant: str
-    ) -> tuple[Next, ...]:
+    def _described(self, searched: _Searched, found: Sequence[Found], context: int, terms: Terms) -> list[Match]:
+        """The first matches as they are shown, until the budget is certainly full: each costs a command or two."""
+        around = Surroundings(self._store, searched.spill_id, searched.manifest, searched.contents)
+        scope, room, wire = (searched.start, searched.end), self._room(terms), terms.wire
+        shown: list[Match] = []
+        spent = 0
+        for one in found:
+            if spent > terms.budget_bytes:
+                break
+            begin = around.page_start(one.start, searched.start, room, wire)
+            cursor = self._first_cursor(searched, WalkKind.PART, begin, searched.end)
+            shown.append(around.match(one, context, scope, cursor))
+            spent += wire.size(shown[-1].as_dict()) - wire.wrapper
+        return shown
+
+    def _starts(self, searched: _Searched, shown: Sequence[Match]) -> tuple[Next, ...]:
         """The first cursors of the results that matches lie in."""
         numbers = dict.fromkeys(match.result for match in shown if match.result is not None)
         starts = []
         for number in list(numbers)[:_MOST_STARTS]:
-            result = contents.inventory.results[number - 1]
-            first = Cursor(WalkKind.RESULT, result.start, stamp, self._new_walk(), result.start, result.end)
-            starts.append(Next(number, shown_name(result.name), self._sign(first, spill_id, tenant)))
+            result = searched.contents.inventory.results[number - 1]
+            cursor = self._first_cursor(searched, WalkKind.RESULT, result.start, result.end)
+            starts.append(Next(number, shown_name(result.name), cursor))
         return tuple(starts)
+
+    def _first_cursor(self, searched: _Searched, kind: WalkKind, start: int, end: int) -> str:
+        cursor = Cursor(kind, start, searched.stamp, self._new_walk(), start, end)
+        return self._sign(cursor, searched.spill_id, searched.tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A spill, and the range of its bytes that is searched: all, or result `number`."""
+
+    spill_id: str
+    tenant: str
+    manifest: Manifest
+    contents: Contents
+    stamp: int
+    number: int | None
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
@@ -138,13 +165,3 @@ class _Swept:
 
 def _feed(sweep: Sweep, text: memoryview, last: bool) -> list[Found]:
     return list(sweep.feed(text, last=last))
-
-
-def _scope(contents: Contents, manifest: Manifest, result: str | int | None) -> tuple[int | None, tuple[int, int]]:
-    """What is searched: everything, or one result, which then has a number from 1."""
-    if result is None or (isinstance(result, str) and not result.strip()):
-        return None, (0, manifest.size)
-    results = contents.inventory.results
-    # spelling out twenty thousand names takes a tenth of a second: as much as other work over so many bytes
-    place = compute(4096 * len(results), find_result, contents.inventory, result)
-    return place + 1, (results[place].start, results[place].end)
