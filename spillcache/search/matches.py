@@ -26,7 +26,7 @@ _NOT_THE_DATA = "A match is not the data: read on from its cursor before judging
 class Match:
     """One match: bytes `start` to `end` of the payload.
 
-    `role` says what was matched, `path` the innermost value it lies in, None where the payload is not JSON; then
+    `role` says what was matched, `path` the innermost value it begins in, None where the payload is not JSON; then
     `line` (from 1) may be known. `text` is the match with its context, `cut` when the match is longer than what is
     shown of it. `cursor` begins a walk there. `result` is the number (from 1) of the named result it lies in.
     """
