@@ -97,7 +97,8 @@ def verify_receipt(text: str, keyring: Keyring | PublicKeys, *, tenant: str | No
     if raw[0] >> 4 != VERSION or _SEAL_BYTES.get(raw[0] & 15) != len(seal):
         raise ReceiptRejected("the receipt has a format that this release does not read, or was altered")
     if not _vouched(body, seal, keyring):
-        raise ReceiptRejected("no key of this ring vouches for the receipt")
+        key = "public key" if raw[0] & 15 == _ED25519 else "secret"
+        raise ReceiptRejected(f"no {key} that is held here vouches for the receipt")
     head, _, spill, size, sha256, who, walk, time = _BODY.unpack(body)
     if tenant is not None and not hmac.compare_digest(who, tenant_digest(tenant)):
         raise ReceiptRejected("the receipt was made for another tenant")

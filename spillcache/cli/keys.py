@@ -120,11 +120,8 @@ def public(session: Session, output: Path | None, as_json: bool) -> None:
     if output is None:
         click.echo(text, nl=False)  # JSON, with --json or without
         return
-    try:
-        with written_whole(output) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise cannot_write(output, error) from None
+    with written_whole(output) as file:
+        file.write(text.encode())
     with already_done(f"The public keys were written: {output}"):
         if as_json:
             print_json({"file": str(output), "keys": list(receipts.public)})
