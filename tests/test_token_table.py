@@ -41,6 +41,19 @@ async def test_a_row_adds_up_a_whole_walk() -> None:
         assert 0 < around <= walk.pages * 200
         assert walk.beside_most < walk.beside_last < walk.page_most
     assert row.raw.tokens < row.json.tokens
+    assert row.compact is None
+
+
+@pytest.mark.usefixtures("small")
+async def test_time_series_have_a_row_in_the_compact_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A walk there, and what part of the raw one it is."""
+    samples = [[1796040099.122 + 6 * number, f"0.{number}"] for number in range(600)]
+    text = json.dumps({"data": {"result": [{"metric": {"cpu": "0"}, "values": samples}]}})
+    monkeypatch.setattr(token_table, "payloads", lambda _least: {"sample": text})
+    (row,) = await token_table.table(7_500)
+    assert row.compact is not None
+    assert row.of_raw_walk == round(row.compact.tokens / row.json.tokens, 2) < 0.5
+    assert "| sample |" in token_table.compact_markdown([row])
 
 
 @pytest.mark.usefixtures("small")
