@@ -64,9 +64,9 @@ class Model:
         try:
             answer = response.json()
             message = answer["choices"][0]["message"]
-            used = answer.get("usage") or {}
-            counts = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]
-            return Turn(dict(message), sum(counts) if None not in counts else None)
+            used = answer.get("usage")
+            tokens = int(used["prompt_tokens"]) + int(used["completion_tokens"]) if used else None
+            return Turn(dict(message), tokens)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise ModelFailedError("what the model sent is no chat completion") from None
 

@@ -65,7 +65,7 @@ def test_near_names_come_before_the_next_step(client: httpx2.Client) -> None:
         ("GET", "/", 404),
         ("GET", "/spills/", 404),
         ("GET", f"{NOBODYS}/", 404),
-        ("GET", f"{NOBODYS}/matches", 404),
+        ("GET", f"{NOBODYS}/nowhere", 404),
         ("GET", "/docs", 404),
         ("GET", "/redoc", 404),
         ("GET", "/spills", 405),
