@@ -29,6 +29,9 @@ _SAMPLES = re.compile(rb'\[\s*\[\s*[-+0-9.eE]{1,40}\s*,\s*"')
 _CLOSE = re.compile(rb"\]\s*\]")
 _LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
 _SAMPLE = re.compile(rb'\[\s*([-+0-9.eE]{1,40})\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
+_ELEMENT = re.compile(
+    rb',\{"metric":(\{[^{}]*\}),"value":\[([-+0-9.eE]{1,40}),"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\]\}',
+)
 _AFTER_KEY = re.compile(rb"\s*:\s*(?=\{)")
 _BETWEEN = re.compile(rb"[^\[\]{}]*,\s*")
 _END = re.compile(rb"\s*\}")
@@ -90,11 +93,42 @@ class _Finder:
             least = "" if nan else value
             told = Told(1, int(nan), time, time, least, least, value)
             yield from self._series("vector", key, start, sample.end(), told)
+            yield from self._more_of_vector(self._end)
+
+    def _more_of_vector(self, at: int) -> Iterator[Series]:
+        """The elements that follow in the very form that Prometheus writes: an instant has hundreds of them."""
+        text, found = self._text, list[re.Match[bytes]]()
+        while len(found) < MAX_SERIES and (element := _ELEMENT.match(text, at)) is not None:
+            found.append(element)
+            at = element.end()
+        labels = _loaded(b"[%b]" % b",".join([element[1] for element in found]))
+        if labels is None or len(labels) != len(found):
+            return  # then they are taken one by one
+        written, time = b"", ""
+        for element, one in zip(found, labels, strict=True):
+            if not set(map(type, one.values())) <= _ONLY_STR:
+                return
+            raw, clock, number = element.groups()
+            if clock != written:  # as a rule all have one time
+                written, time = clock, clock.decode()
+            start, end = element.span()
+            labels_end = start + 11 + len(raw)  # behind `,{"metric":`
+            value = number.decode()
+            least, nan = ("", 1) if value == "NaN" else (value, 0)
+            kept = raw.decode() if len(raw) <= MAX_LABEL_BYTES else ""
+            yield Series._make((
+                "vector", start + 1, end, start + 11, labels_end, labels_end + 9, end - 1, 1, nan,
+                kept, time, time, least, least, value,
+            ))  # fmt: skip
+            self._end = end
 
     def _of_matrix(self, key: int, start: int) -> Iterator[Series]:
         text = self._text
         first = text.find(b"]", start)
-        if text[first + 1 : first + 2] in (b",", b"]"):
+        end = text.find(b"}", start)  # the end of the object, as a rule: it is the only brace, so it is found fastest
+        if text[end - 3 : end] == b'"]]':
+            pass
+        elif text[first + 1 : first + 2] in (b",", b"]"):
             end = text.find(b'"]]', first - 1) + 3
         else:
             close = _CLOSE.search(text, first) if first >= 0 else None

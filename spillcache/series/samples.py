@@ -40,7 +40,7 @@ def tell_samples(written: bytes) -> Told | None:
         text = written.translate(None, _BLANKS)
         if any(value.translate(None, _BLANKS) != value for value in spelled):
             return None
-    values = None if b"" in spelled else _values(spelled)
+    values = _values(spelled)
     if values is None:
         return None
     first_time = text[2 : text.index(b",")].decode()
