@@ -47,6 +47,7 @@ _BY_CODE: Mapping[type[SpillError], str] = {
     errors.ManifestVersionUnsupported: "Read it with the release of spillcache that wrote it, or a newer one.",
     errors.ResultNotFound: "`{show}` lists all results. One that was not found is not an empty one.",
     errors.ResultAmbiguous: "Choose one by its number: `{page} --result {number}`; `{show}` lists them.",
+    errors.PatternInvalid: "Correct the pattern, or take it as plain text with -F. Nothing was searched.",
     errors.BudgetTooSmall: "Use --budget {minimum} or more.",
     errors.ArgumentsInvalid: "Correct what the message names and run it again.",
     errors.PayloadTooLarge: "Raise SPILLCACHE_MAX_PAYLOAD_BYTES, or store less.",

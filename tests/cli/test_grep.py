@@ -51,7 +51,9 @@ def test_a_pattern_that_cannot_be_is_failed(program: Program) -> None:
     """With what is wrong; never no match."""
     ran = program("grep", program.store(metrics()), "(?!x)", "--json")
     assert (ran.code, ran.answer["status"], ran.answer["code"]) == (1, "FAILED", "pattern_invalid")
-    assert "lookaround" in program("grep", program.store(metrics()), "(?!x)").err
+    said = program("grep", program.store(metrics()), "(?!x)").err
+    assert "lookaround" in said
+    assert "Next: Correct the pattern, or take it as plain text with -F." in said
 
 
 def test_a_terminal_sees_the_match_in_color_and_no_control_characters(program: Program) -> None:
