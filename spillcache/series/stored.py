@@ -29,14 +29,14 @@ _WHOLE_NUMBER = np.dtype("<i8")
 def encode_series(table: SeriesTable, spill_id: str) -> bytes:
     """The bytes of field `series`."""
     count = len(table.series)
-    columns = np.array([_numbers(one) for one in table.series], _WHOLE_NUMBER).reshape(count, _COLUMNS).T
-    columns = np.ascontiguousarray(columns)
+    parts = list(zip(*table.series, strict=True)) or [()] * (_COLUMNS + _TEXTS)
+    forms = [FORMS.index(form) for form in parts[0]]
+    columns = np.array([forms, *parts[1:_COLUMNS]], _WHOLE_NUMBER).reshape(_COLUMNS, count)
     columns[2:7] -= columns[1]  # places, told from where the series begins
     columns[1] = np.diff(columns[1], prepend=0)
     planes = columns.view(np.uint8).reshape(_COLUMNS, count, _WORD).transpose(0, 2, 1)
-    texts = [[one[len(one) - _TEXTS + column] for one in table.series] for column in range(_TEXTS)]
     head = orjson.dumps([count, table.partial, [tuple(axis) for axis in table.axes]])
-    body = b"%b\n%b%b" % (head, planes.tobytes(), orjson.dumps(texts))
+    body = b"%b\n%b%b" % (head, planes.tobytes(), orjson.dumps(parts[_COLUMNS:]))
     return seal(spill_id, 0, FIELD, zstandard.compress(body, 1))
 
 
@@ -65,10 +65,3 @@ def _unpacked(packed: bytes, count: int) -> tuple[Series, ...]:
         Series(FORMS[form], *(*places, *spelled))
         for (form, *places), spelled in zip(rows_of_numbers, texts, strict=True)
     )
-
-
-def _numbers(one: Series) -> tuple[int, ...]:
-    return (
-        FORMS.index(one.form), one.start, one.end, one.labels_start, one.labels_end, one.values_start, one.values_end,
-        one.points, one.nan,
-    )  # fmt: skip
