@@ -7,7 +7,20 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import choices, corpora, faces, footprint, memory, pages, renewals, scans, searches, walks, writes
+from benchmarks import (
+    choices,
+    corpora,
+    faces,
+    footprint,
+    memory,
+    pages,
+    renewals,
+    scans,
+    searches,
+    series,
+    walks,
+    writes,
+)
 from benchmarks.place import load, pin, surroundings
 from benchmarks.report import Report, to_json, to_markdown
 from benchmarks.scale import FULL, QUICK, say
@@ -23,6 +36,7 @@ GROUPS = {
     "walks": walks.measure,
     "renewals": renewals.measure,
     "searches": searches.measure,
+    "series": series.measure,
     "faces": faces.measure,
     "choices": choices.measure,
 }
