@@ -278,6 +278,16 @@ async def test_pages_are_as_large_as_the_client_takes(url: str) -> None:
     assert small <= 7_500 < large
 
 
+async def test_a_full_read_is_as_long_as_the_client_takes(url: str) -> None:
+    """No longer than a page, where the host is known to cut there."""
+    host = Implementation(name="cursor", version="2")
+    async with Client(url, mode="auto") as common, Client(url, mode="auto", client_info=host) as known:
+        spill_id = envelope_in(await call(common, "plain", size=50_000))["spill_id"]
+        full = {"spill_id": spill_id, "return_full": True}
+        large, small = [len(text_of(await call(client, READER, **full))) for client in (common, known)]
+    assert small <= 7_500 < large
+
+
 @pytest.mark.parametrize(
     "passed",
     [

@@ -115,3 +115,19 @@ async def test_the_paging_tool_is_never_spilled(redis_url: str, eras: Eras) -> N
         page = answer_of(await client.call_tool("search_query_spill", {"spill_id": envelope["spill_id"]}))
     assert page["status"] == "PARTIAL"
     assert len(page["chunk"]) > 10_000
+
+
+async def test_hatches_open_before_any_server(redis_url: str, eras: Eras) -> None:
+    """Search and full read, the latter as long as the client takes, and each saying what it is not."""
+    for name, least, most in (("unheard-of", 30_000, 40_000), ("cursor", 5_000, 7_500)):
+        async with before(
+            eras["modern"].upstream, redis_url, name=name, options=ToolOptions(full_bytes=40_000)
+        ) as client:
+            spill_id = answer_of(await client.call_tool("big", {"points": 2_000}))["spill_id"]
+            found = answer_of(
+                await client.call_tool("search_query_spill", {"spill_id": spill_id, "pattern": "query 4"})
+            )
+            window = await client.call_tool("search_query_spill", {"spill_id": spill_id, "return_full": True})
+        assert (found["status"], found["matches_total"]) == ("PARTIAL", 1)
+        assert answer_of(window)["status"] == "PARTIAL"
+        assert least < len(window.model_dump_json(by_alias=True, exclude_none=True).encode()) <= most
