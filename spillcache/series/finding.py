@@ -14,7 +14,7 @@ import orjson
 
 from spillcache.series.frames import read_frame
 from spillcache.series.model import MAX_LABEL_BYTES, MAX_LABELS_BYTES, MAX_SERIES, Axis, Form, Series, SeriesTable
-from spillcache.series.samples import Told, tell_samples
+from spillcache.series.samples import NUMBER, Told, read_values, tell_samples
 
 #: Bytes before a list of samples in which its labels are looked for.
 _LABELS_WITHIN = 16_384
@@ -28,10 +28,9 @@ _LINES = re.compile(rb'\[\s*\[\s*"')
 _SAMPLES = re.compile(rb'\[\s*\[\s*[-+0-9.eE]{1,40}\s*,\s*"')
 _CLOSE = re.compile(rb"\]\s*\]")
 _LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
+_TIME = re.compile(rb"[-+0-9.eE]{1,40}")
 _SAMPLE = re.compile(rb'\[\s*([-+0-9.eE]{1,40})\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
-_ELEMENT = re.compile(
-    rb',\{"metric":(\{[^{}]*\}),"value":\[([-+0-9.eE]{1,40}),"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\]\}',
-)
+_ELEMENT = re.compile(rb',\{"metric":(\{[^}]*\}),"value":\[([^,]*),"([^"]*)"\]\}')
 _AFTER_KEY = re.compile(rb"\s*:\s*(?=\{)")
 _BETWEEN = re.compile(rb"[^\[\]{}]*,\s*")
 _END = re.compile(rb"\s*\}")
@@ -61,6 +60,7 @@ class _Finder:
         self._text = text
         self._floor = 0  # where the series before ended
         self._key = _LABEL_KEYS[0]
+        self._in_one_go = True  # until that fails once: trying again and again would take for ever
 
     def run(self) -> Iterator[Series | Axis]:
         text, at = self._text, 0
@@ -93,7 +93,8 @@ class _Finder:
             least = "" if nan else value
             told = Told(1, int(nan), time, time, least, least, value)
             yield from self._series("vector", key, start, sample.end(), told)
-            yield from self._more_of_vector(self._end)
+            if self._in_one_go:
+                yield from self._more_of_vector(self._end)
 
     def _more_of_vector(self, at: int) -> Iterator[Series]:
         """The elements that follow in the very form that Prometheus writes: an instant has hundreds of them."""
@@ -102,14 +103,21 @@ class _Finder:
             found.append(element)
             at = element.end()
         labels = _loaded(b"[%b]" % b",".join([element[1] for element in found]))
-        if labels is None or len(labels) != len(found):
-            return  # then they are taken one by one
+        values = [element[3] for element in found]
+        are_numbers = not b"".join(values).translate(None, NUMBER) and read_values(values) is not None
+        if labels is None or not are_numbers or len(labels) != len(found):
+            self._in_one_go = False
+            return
         written, time = b"", ""
         for element, one in zip(found, labels, strict=True):
             if not set(map(type, one.values())) <= _ONLY_STR:
+                self._in_one_go = False
                 return
             raw, clock, number = element.groups()
             if clock != written:  # as a rule all have one time
+                if not _TIME.fullmatch(clock):
+                    self._in_one_go = False
+                    return
                 written, time = clock, clock.decode()
             start, end = element.span()
             labels_end = start + 11 + len(raw)  # behind `,{"metric":`

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import orjson
 
 _BLANKS = b" \t\r\n"
-_NUMBER_OR_BLANK = b"0123456789.eE+-NaInf" + _BLANKS
+NUMBER = b"0123456789.eE+-NaInf"
+_NUMBER_OR_BLANK = NUMBER + _BLANKS
 
 
 class Told(NamedTuple):
@@ -40,7 +41,7 @@ def tell_samples(written: bytes) -> Told | None:
         text = written.translate(None, _BLANKS)
         if any(value.translate(None, _BLANKS) != value for value in spelled):
             return None
-    values = _values(spelled)
+    values = read_values(spelled)
     if values is None:
         return None
     first_time = text[2 : text.index(b",")].decode()
@@ -71,8 +72,8 @@ def find_extremes(values: list[float | None]) -> tuple[tuple[int, int] | None, i
     return (min(shown, key=weigh), max(shown, key=weigh)), nan  # type: ignore[arg-type]  # none of these is None
 
 
-def _values(spelled: list[bytes]) -> list[float | None] | None:
-    """The values as numbers, None for NaN; no list at all where one is neither."""
+def read_values(spelled: list[bytes]) -> list[float | None] | None:
+    """Values, of which every character may stand in a number: None for NaN, and no list where one is no number."""
     joined = b",".join(spelled)
     try:
         numbers: list[float | None] = orjson.loads(b"[%b]" % joined.replace(b"NaN", b"null"))
