@@ -158,7 +158,7 @@ class _Faces:
 
     async def sessions(self, hatch: Hatch) -> AsyncIterator[str]:
         """The question on each face, as Markdown."""
-        words = ", ".join(f"{name}={value!r}" for name, value in hatch.asks.items())
+        words = ", ".join(f"{name}={_spelled(value)}" for name, value in hatch.asks.items())
         answer = await getattr(self.cache, hatch.verb)(self.spill_id, **hatch.asks)
         yield _block("Library", "python", f"answer = await cache.{hatch.verb}(spill_id, {words})\nanswer.as_dict()")
         yield _block("", "json", _shortened(answer.as_dict()))
@@ -195,6 +195,11 @@ class _Faces:
             str(ran.returncode),
         ]
         return "\n".join(lines)
+
+
+def _spelled(value: object) -> str:
+    """As the formatter wants it: in double quotes, unless there are some inside."""
+    return json.dumps(value) if isinstance(value, str) and '"' not in value else repr(value)
 
 
 def _block(face: str, language: str, text: str) -> str:
