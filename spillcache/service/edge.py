@@ -66,6 +66,8 @@ class Edge:
         """Answer one request."""
         if scope["type"] != "http":
             raise RuntimeError(f"the edge serves HTTP, not {scope['type']}")
+        # httptools leaves the blanks after a value, which are no part of it (RFC 9110, 5.5); MCP compares values.
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = _headers(scope["headers"])
         request_id = _request_id(headers.get(REQUEST_ID_HEADER))
         answer = _Answer(send, request_id, self._phase)
