@@ -29,7 +29,6 @@ from mcp.shared.message import SessionMessage
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
-    CONNECTION_CLOSED,
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
@@ -155,19 +154,22 @@ async def open_session(
     async with anyio.create_task_group() as tasks:
         await tasks.start(run)
         try:
-            version, hello = await _negotiate(dispatcher, greeting)
+            version, hello = await _negotiate(dispatcher, greeting, closed)
             yield UpstreamSession(dispatcher, greeting, version, hello, closed)
         finally:
             tasks.cancel_scope.cancel()
 
 
-async def _negotiate(dispatcher: JSONRPCDispatcher, greeting: Greeting) -> tuple[str, dict[str, Any]]:
+async def _negotiate(
+    dispatcher: JSONRPCDispatcher, greeting: Greeting, closed: anyio.Event
+) -> tuple[str, dict[str, Any]]:
     version: str | None = LATEST_MODERN_VERSION
     while version is not None:
         try:
             hello = await _discover(dispatcher, greeting, version)
         except MCPError as error:
-            if error.code in (CONNECTION_CLOSED, FAILED):
+            # Not by the code of a closed connection: servers with sessions refuse the question with the same one.
+            if error.code == FAILED or closed.is_set():
                 raise
             named = _named(error)
             version = None if named == version else named  # once more at a version that the server names
