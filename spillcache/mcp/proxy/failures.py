@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ErrorData
 
-from spillcache.errors import CODES, SpillError, UpstreamUnavailable
+from spillcache.errors import CODES, PayloadTooLarge, SpillError, UpstreamUnavailable
 
 #: In the range that JSON-RPC leaves to implementations; the protocol's own allocations end well above it.
 FAILED: Final = -32098
@@ -44,6 +44,8 @@ def typed(error: MCPError, *, alive: bool) -> SpillError | None:
     message = error.error.message
     if error.error.code == PARSE_ERROR and message.startswith("Failed to parse"):
         return not_json()  # the transport's own message quotes what it could not parse
+    if message.startswith("SSE stream failed"):  # all that the transport says of an event over its limit
+        return PayloadTooLarge("the tool's server sent more in one message than is taken; nothing of it was kept")
     closed = not alive or message == "Connection closed" or message.startswith("SSE stream")
     return lost() if error.error.code == CONNECTION_CLOSED and closed else None
 

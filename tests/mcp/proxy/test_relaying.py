@@ -13,6 +13,7 @@ from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict, FileUrl
 
+from spillcache.mcp.proxy.config import make_upstream
 from tests.mcp.proxy.conftest import Eras
 from tests.mcp.proxy.fronts import answer_of, before, text_of, walked
 from tests.mcp.proxy.upstreams.sizes import metrics
@@ -265,6 +266,17 @@ async def test_what_no_model_knows_survives(redis_url: str, eras: Eras) -> None:
 
 class _Anything(types.Result):
     model_config = ConfigDict(extra="allow")
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_an_answer_over_the_cap_is_an_error_of_its_call_alone(redis_url: str, eras: Eras, era: str) -> None:
+    """As an event of a stream, and as a body of its own."""
+    async with before(make_upstream(url=eras[era].upstream.url, max_message_bytes=100_000), redis_url) as client:
+        large = await client.call_tool("big", {"points": 5_000})
+        small = await client.call_tool("echo", {"small": True})
+    assert large.is_error
+    assert answer_of(large)["code"] == "payload_too_large"
+    assert answer_of(small) == {"small": True}
 
 
 async def test_an_unknown_tool_is_the_upstreams_affair(redis_url: str, eras: Eras) -> None:
