@@ -51,6 +51,10 @@ _ENVELOPE: Final = frozenset(
 )
 
 
+class EndedByQuestion(Exception):
+    """The connection ended on the question of the newer era: some servers end on all that precedes the handshake."""
+
+
 @dataclass(frozen=True, slots=True)
 class Greeting:
     """Who the upstream is told that it speaks with: client info and capabilities, in wire form."""
@@ -136,11 +140,13 @@ async def open_session(
     *,
     on_request: OnRequest,
     on_notify: OnNotify,
+    asks: bool = True,
 ) -> AsyncIterator[UpstreamSession]:
     """Negotiate with the server at the other end of these streams, in its own era.
 
     Asks a modern server's question first and falls back to the handshake: a client that insists on the new era sees no
-    tools of an old server, and no error. Raises `MCPError`, `UpstreamUnavailable`.
+    tools of an old server, and no error. Without `asks` there is the handshake alone. Raises `MCPError`,
+    `UpstreamUnavailable`, and `EndedByQuestion` where it is worth another connection without the question.
     """
     dispatcher: JSONRPCDispatcher = JSONRPCDispatcher(read, write)
     closed = anyio.Event()
@@ -154,7 +160,9 @@ async def open_session(
     async with anyio.create_task_group() as tasks:
         await tasks.start(run)
         try:
-            version, hello = await _negotiate(dispatcher, greeting, closed)
+            version, hello = await (
+                _negotiate(dispatcher, greeting, closed) if asks else _initialize(dispatcher, greeting)
+            )
             yield UpstreamSession(dispatcher, greeting, version, hello, closed)
         finally:
             tasks.cancel_scope.cancel()
@@ -169,7 +177,9 @@ async def _negotiate(
             hello = await _discover(dispatcher, greeting, version)
         except MCPError as error:
             # Not by the code of a closed connection: servers with sessions refuse the question with the same one.
-            if error.code == FAILED or closed.is_set():
+            if closed.is_set() or error.error.message == "Connection closed":
+                raise EndedByQuestion from None
+            if error.code == FAILED:
                 raise
             named = _named(error)
             version = None if named == version else named  # once more at a version that the server names
