@@ -85,7 +85,7 @@ async def test_the_inspector_shows_an_error_with_its_next_step(served: Served, h
 async def test_the_inspector_reads_a_file_through_the_proxy(
     proxy_settings: dict[str, str], home: Path, tmp_path: Path, front: str
 ) -> None:
-    """A file too large for one answer, from a server that declares its output; on stdio with a new proxy for each page."""
+    """A file too large for one answer, from a server that declares its output; on stdio each page has a new proxy."""
     payload = metrics(results=2, points=500)
     (home / "big.json").write_bytes(payload)
     with ExitStack() as stack:
