@@ -25,7 +25,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## replay the incident on real data: write once, read from three processes
+demo: $(READY) ## replay the incident on real data: an MCP client, the proxy, three replicas, one killed
 	$(BIN)/spillcache demo $(ARGS)
 
 test: $(READY) ## every test, on a server of its own (one test: make test ARGS='tests/test_x.py -k name')

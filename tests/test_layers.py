@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"decorator"}),
     frozenset({f"{side}.{name}" for side in SIDES for name in ("cache", "reader", "writer")}),
     frozenset({f"{side}.{name}" for side in SIDES for name in ("store", "connect", "gate", "kept")} | {"embedded"}),
-    frozenset({"page", "envelope", "listing", "cut", "search", "payload", "terms"}),
+    frozenset({"page", "envelope", "listing", "cut", "payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "chunks", "receipt"}),
     frozenset({"scan", "cursor", "ids", "keyring", "wire", "edges", "digest", "shown", "watch", "caller"}),
     frozenset({"errors", "defaults"}),
