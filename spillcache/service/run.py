@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import importlib
-import importlib.util
 import logging
 import socket
 from collections.abc import Callable
@@ -16,16 +14,15 @@ from typing import Any
 from spillcache import SpillCache
 from spillcache.service.app import Faces, edge_app, serve_faces
 from spillcache.service.listener import Ending, bound_socket, listen
+from spillcache.service.loops import loop_factory
 from spillcache.service.metrics_port import metrics_port
 from spillcache.service.phase import Phase
 from spillcache.service.probes import StoreSeen
-from spillcache.wiring.events import Events
 from spillcache.wiring.logs import configure_logs, confine_foreign_logs
 from spillcache.wiring.metrics import Metrics
 from spillcache.wiring.opening import open_async_cache
 from spillcache.wiring.settings import Settings
-from spillcache.wiring.tracing import trace_watcher
-from spillcache.wiring.watchers import Watchers
+from spillcache.wiring.watchers import Watchers, watching
 
 _log = logging.getLogger("spillcache")
 
@@ -43,8 +40,8 @@ class Watched:
 
 def watched() -> Watched:
     """Metrics, events, the store's last state and, where OpenTelemetry is, spans."""
-    metrics, store, tracing = Metrics(), StoreSeen(), trace_watcher()
-    return Watched(Watchers(metrics, Events(), store, *([tracing] if tracing is not None else [])), metrics, store)
+    metrics, store = Metrics(), StoreSeen()
+    return Watched(watching(metrics, store), metrics, store)
 
 
 def run_service(settings: Settings, faces: MakeFaces = serve_faces) -> None:
@@ -91,11 +88,3 @@ def _urls(faces: Faces, host: str, bound: socket.socket, metrics: int | None) ->
     port = bound.getsockname()[1]
     urls = {path.strip("/"): f"http://{shown}:{port}{path}" for path in faces.apps}
     return urls | ({"metrics": f"http://{shown}:{metrics}/metrics"} if metrics is not None else {})
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, which is half of what makes a request cheap; asyncio's own where there is none (Windows)."""
-    if importlib.util.find_spec("uvloop") is None:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
-    return factory
