@@ -58,6 +58,28 @@ def not_json() -> UpstreamUnavailable:
     )
 
 
+def not_utf8() -> UpstreamUnavailable:
+    """The upstream's answer is in another encoding."""
+    return UpstreamUnavailable(
+        "the tool's server answered with bytes that are not UTF-8, so its answer cannot be told from another",
+        next_step="Ask the tool for other data, or tell the operator: a retry will give the same bytes. "
+        "This is a FAILED call, not an empty result.",
+    )
+
+
+def not_mine() -> UpstreamUnavailable:
+    """An answer came that bears no id of a request that was made, so it is not known whose it is."""
+    return UpstreamUnavailable(
+        "the tool's server answered a request that was not made, so the answer to this one is not known",
+        next_step=f"Tell the operator that the tool's server is broken. {_MAY_HAVE_RUN}",
+    )
+
+
+def over_cap(cap: int) -> PayloadTooLarge:
+    """An upstream's message is larger than is taken, in bytes."""
+    return PayloadTooLarge(f"the tool's server sent more than {cap} bytes in one message; nothing of it was kept")
+
+
 def lost() -> UpstreamUnavailable:
     """The upstream went away while a call was running."""
     return UpstreamUnavailable("the tool's server was lost while it ran this call", next_step=_MAY_HAVE_RUN)

@@ -82,6 +82,10 @@ class _Held:
             raise move
         return move
 
+    def is_over(self, now: float) -> bool:
+        """Whether it was given up, or its client has not answered for too long."""
+        return self.scope.cancel_called or now > self.scope.deadline
+
     async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
         await self.context.session.report_progress(progress, total, message)
 
@@ -96,6 +100,7 @@ class Holding:
 
     async def call(self, context: ServerRequestContext[Any, Any], params: dict[str, Any], send: Send) -> dict[str, Any]:
         """The result of a call, or its next question. Raises what `send` does, and `ArgumentsInvalid`."""
+        self._forget()
         held = self._resumed(context, params) if "requestState" in params else self._started(context, params, send)
         move = await held.move()
         if not isinstance(move, _Question):
@@ -137,6 +142,11 @@ class Holding:
         try:
             await held.run(send, params)
         finally:
+            # Its questions stay: what an upstream asked of its own accord outlives the call that carried the question,
+            # and who answers gets the call's result.
             self._running.remove(held)
-            for token in [token for token, (other, _) in self._waiting.items() if other is held]:
-                del self._waiting[token]
+
+    def _forget(self) -> None:
+        now = anyio.current_time()
+        for token in [token for token, (held, _) in self._waiting.items() if held.is_over(now)]:
+            del self._waiting[token]
