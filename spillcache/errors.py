@@ -32,6 +32,7 @@ SpillError                      every error of this package
 │   └── ServerUnsupported       server_unsupported         too old, or a client that cannot carry bytes
 ├── UpstreamUnavailable         upstream_unavailable       the server behind the proxy cannot be reached
 ├── UpstreamInvalid             upstream_invalid           it answered with what is no result of a tool
+├── ShuttingDown                shutting_down              the process ends before the answer is ready
 └── KeyringInvalid              keyring_invalid            no usable signing key: the process must not start
 ```
 
@@ -324,6 +325,15 @@ class UpstreamInvalid(SpillError):
         "Tell the operator: the server of this tool breaks the protocol, and a retry will most likely not help. "
         "This is a FAILED call, not an empty result."
     )
+
+
+class ShuttingDown(SpillError):
+    """The process ends before the answer is ready. Another replica may serve the same call."""
+
+    code = "shutting_down"
+    http_status = 503
+    retryable = True
+    default_next_step = _RETRY
 
 
 class KeyringInvalid(SpillError):

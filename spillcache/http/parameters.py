@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Path, Request
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from spillcache.errors import ArgumentsInvalid
@@ -29,6 +29,17 @@ Size = Annotated[Annotated[int, Field(ge=1)] | SkipJsonSchema[None], BeforeValid
 
 #: Text, or nothing.
 Text = Annotated[str | SkipJsonSchema[None], BeforeValidator(_given)]
+
+
+class Asked(BaseModel):
+    """The query of a route, which takes no parameters but those that it names."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    client: Annotated[
+        Text, Field(description="What the caller's host is called; as X-Spillcache-Client, and of no effect here.")
+    ] = None
+
 
 SpillId = Annotated[
     str,
