@@ -19,12 +19,13 @@ venv: $(READY) ## the environment alone
 
 $(READY): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed; name one: make PYTHON=/path/to/python3"; exit 1; }
-	"$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "Making $(VENV): about a minute, once."
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY) ## replay the incident on real data: write once, read from three processes
+demo: $(READY) ## replay the incident on real data: an MCP client, the proxy, three replicas, one killed
 	$(BIN)/spillcache demo $(ARGS)
 
 test: $(READY) ## every test, on a server of its own (one test: make test ARGS='tests/test_x.py -k name')

@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters
 
 from benchmarks import corpora
 from benchmarks.figure import Figure, Findings, Spread, Table
-from benchmarks.place import served
+from benchmarks.place import served, spread
 from benchmarks.scale import Scale, say
 from benchmarks.timing import Times, interleave_async
 from benchmarks.toolserver import BIG, BIG_BYTES, NOOP
@@ -176,6 +176,7 @@ def _stalls(scale: Scale, environment: dict[str, str]) -> dict[str, list[float]]
     """The longest ping in ms while the proxy spills results of 5 MB, and while it does nothing."""
     say("faces: pings while 5 MB are spilled")
     with (
+        spread(),
         _listening([*_SERVER, "http"], environment) as upstream,
         _listening([*_PROXY, "--upstream", upstream, "--http", "--port", "0"], environment) as proxy,
     ):

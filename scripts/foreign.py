@@ -128,7 +128,12 @@ def install_debian(name: str) -> None:
     except UnavailableError:
         target = _unpacked(name)
         target.mkdir(parents=True, exist_ok=True)
-        _command("apt-get", "download", "--quiet=2", *DEBIAN[name], directory=target)
+        download = ("apt-get", "download", "--quiet=2", *DEBIAN[name])
+        try:
+            _command(*download, directory=target)
+        except UnavailableError:  # a new machine has no lists of packages yet, or old ones
+            _command("apt-get", "update", "--quiet=2")
+            _command(*download, directory=target)
         for archive in target.glob("*.deb"):
             _command("dpkg-deb", "--extract", archive, target)
             archive.unlink()

@@ -27,7 +27,9 @@ PORT: Final = 8321
 METRICS_PORT: Final = 9321
 DRAIN_S: Final = 5.0  # longer than endpoints take to leave a Service; the pod's grace period must be longer still
 GRACE_S: Final = 15.0  # a write's deadline, and some seconds for the upload that led to it
-MAX_PAGE_BYTES: Final = 512 << 10  # whatever a client asks for: Python clients refuse an SSE event over 1 MiB
+# Whatever a client asks for: Python clients refuse an SSE event over 1 MiB, and HTTP of the 2026-07-28 protocol sends
+# Cyrillic text, for instance, as `\uXXXX`, which is three times what is counted.
+MAX_PAGE_BYTES: Final = 320 << 10
 MAX_REQUEST_BYTES: Final = 4 << 20  # body of an MCP request; REST uploads are bound by MAX_PAYLOAD_BYTES
 FULL_BYTES: Final = 64 << 10  # a full read: some 30,000 tokens of metrics, which most contexts still hold
 MAX_MATCHES: Final = 10

@@ -99,17 +99,13 @@ def truncated(
     summary: Summary,
     *,
     spill_id: str,
-    cost: int,
+    pages: int,
     expires_in_s: int,
     tool_name: str,
     budget: int,
     wire: Wire,
 ) -> Envelope:
-    """The envelope of a stored payload. `cost` is what the whole payload's text takes on the wire, in bytes.
-
-    Raises `BudgetTooSmall`.
-    """
-    pages = estimate_pages(cost, budget, wire)
+    """The envelope of a stored payload, which takes about so many pages to read. Raises `BudgetTooSmall`."""
     envelope = Envelope(
         completeness="truncated",
         hint=(

@@ -31,6 +31,8 @@ SpillError                      every error of this package
 │   ├── StoreFull               store_full                 out of memory and not allowed to evict
 │   └── ServerUnsupported       server_unsupported         too old, or a client that cannot carry bytes
 ├── UpstreamUnavailable         upstream_unavailable       the server behind the proxy cannot be reached
+├── UpstreamInvalid             upstream_invalid           it answered with what is no result of a tool
+├── ShuttingDown                shutting_down              the process ends before the answer is ready
 └── KeyringInvalid              keyring_invalid            no usable signing key: the process must not start
 ```
 
@@ -312,6 +314,26 @@ class UpstreamUnavailable(SpillError):
         "Call again in a few seconds: the server of this tool is being reconnected. "
         "This is a FAILED call, not an empty result."
     )
+
+
+class UpstreamInvalid(SpillError):
+    """The MCP server behind the proxy answered with something that is not made as the protocol says."""
+
+    code = "upstream_invalid"
+    http_status = 502
+    default_next_step = (
+        "Tell the operator: the server of this tool breaks the protocol, and a retry will most likely not help. "
+        "This is a FAILED call, not an empty result."
+    )
+
+
+class ShuttingDown(SpillError):
+    """The process ends before the answer is ready. Another replica may serve the same call."""
+
+    code = "shutting_down"
+    http_status = 503
+    retryable = True
+    default_next_step = _RETRY
 
 
 class KeyringInvalid(SpillError):

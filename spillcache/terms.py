@@ -14,6 +14,14 @@ from spillcache.wire import PLAIN, Wire
 _LONGEST_S = 10**10  # three centuries: fits the manifest, and Redis
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a spill is going to be read: the budget in bytes of its pages, and their wire. For estimates only."""
+
+    budget_bytes: int
+    wire: Wire
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """Settings of one cache. Sizes in bytes, times in seconds.
@@ -22,7 +30,7 @@ class Terms:
     reads renew only when a quarter has passed. `max_age_s` ends all renewing. `budget_bytes` is the size cap of every
     answer on the wire, and what is small enough to go through unspilled. `preview_bytes` are head and tail.
     `scan_window_bytes` and `stream_window_bytes` say how much of a payload, at hand or streamed, is looked through for
-    results.
+    results. `reading` says how pages will be asked for, where that is not as envelopes are made.
     `clock` and `monotonic` give seconds, `random` gives bytes of a cryptographic source.
     """
 
@@ -38,6 +46,7 @@ class Terms:
     stream_window_bytes: int = defaults.STREAM_WINDOW_BYTES
     tool_name: str = defaults.TOOL_NAME
     wire: Wire = PLAIN
+    reading: Reading | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.ttl_s <= _LONGEST_S and 0 < self.max_age_s <= _LONGEST_S):  # NaN is neither

@@ -65,8 +65,20 @@ class Wire:
 
     def _dumps(self, value: object) -> bytes:
         if self.ascii_only:
-            return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+            return _ascii(value)
+        return sent_json(value)
+
+
+def sent_json(value: object) -> bytes:
+    """JSON as it is sent. What orjson refuses (integers over 64 bits, lone surrogates) the standard library writes."""
+    try:
         return orjson.dumps(value)
+    except TypeError:  # orjson's errors are all of this type
+        return _ascii(value)
+
+
+def _ascii(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def most_that_fits(most: int, fits: Callable[[int], bool]) -> int:

@@ -29,11 +29,12 @@ def envelope_of(
     """The envelope of a stored payload."""
     found = scan(payload)
     once, twice = int(found.slabs.extra_once.sum()), int(found.slabs.extra_twice.sum())
+    cost = wire.payload_cost(len(payload), once, twice, binary=found.kind == "bytes")
     return truncated(
         ends_of(payload, payload, len(payload), found.kind, head, tail),
         summarise(found.inventory),
         spill_id=SPILL_ID,
-        cost=wire.payload_cost(len(payload), once, twice, binary=found.kind == "bytes"),
+        pages=estimate_pages(cost, budget, wire),
         expires_in_s=900,
         tool_name=tool,
         budget=budget,

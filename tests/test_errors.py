@@ -15,7 +15,8 @@ CONTRACT = {
     "cursor_rejected", "cursor_key_unknown", "cursor_version_unsupported", "manifest_version_unsupported",
     "receipt_rejected", "result_not_found", "result_ambiguous", "arguments_invalid", "budget_too_small",
     "pattern_invalid", "payload_too_large", "quota_exceeded", "unauthorized", "store_unavailable", "store_busy",
-    "store_full", "server_unsupported", "keyring_invalid", "upstream_unavailable",
+    "store_full", "server_unsupported", "keyring_invalid", "upstream_unavailable", "upstream_invalid",
+    "shutting_down",
 }  # fmt: skip
 
 

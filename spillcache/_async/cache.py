@@ -32,7 +32,7 @@ from spillcache.payload import to_bytes
 from spillcache.scan import Kind
 from spillcache.search import Matches
 from spillcache.series_listing import SeriesListing
-from spillcache.terms import CacheOptions, StoreOptions, TermOptions, Terms
+from spillcache.terms import CacheOptions, Reading, StoreOptions, TermOptions, Terms
 from spillcache.watch import UNWATCHED, Refused, Watcher
 from spillcache.wire import Wire
 
@@ -215,12 +215,15 @@ class SpillCache:
         tenant: str | None = None,
         budget: int | None = None,
         wire: Wire | None = None,
+        reading: Reading | None = None,
     ) -> Envelope:
         """The envelope of a result that must not go through, whatever its size: `offer` without the question.
 
+        `reading` is how its pages will be asked for, so that the envelope's estimates are right.
         Does not raise because of the store or the size, as `offer` does not.
         """
-        return await self._spill(to_bytes(result), self._with(budget, wire), tool, tenant)
+        terms = replace(self._with(budget, wire), reading=reading)
+        return await self._spill(to_bytes(result), terms, tool, tenant)
 
     def writer(
         self, *, tool: str = "", tenant: str | None = None, budget: int | None = None, wire: Wire | None = None

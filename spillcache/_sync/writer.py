@@ -21,7 +21,7 @@ from spillcache.chunks import Chunker
 from spillcache.cursor import MAX_POSITION
 from spillcache.digest import OVERHEAD
 from spillcache.edges import LONGEST_UNIT
-from spillcache.envelope import Ends, Envelope, ends_of, truncated
+from spillcache.envelope import Ends, Envelope, ends_of, estimate_pages, truncated
 from spillcache.errors import ArgumentsInvalid, PayloadTooLarge, SpillError
 from spillcache.frame import SEGMENT_CHUNKS, chunk_count, locate
 from spillcache.inventory import (
@@ -38,7 +38,7 @@ from spillcache.manifest import Manifest, encode_manifest, tenant_digest
 from spillcache.scan import Inventory, Kind, Scanner, SlabTable, scan
 from spillcache.series import FIELD as SERIES_FIELD
 from spillcache.series import SeriesTable, encode_series, find_series
-from spillcache.terms import Terms
+from spillcache.terms import Reading, Terms
 from spillcache.watch import UNWATCHED, Watcher, Written
 
 #: Frames are sent in batches of about this many bytes: one MULTI for 100 MB would cost the client 201 MB, and Redis 8.2
@@ -322,17 +322,18 @@ class Upload:
 
 def make_envelope(ends: Ends, contents: Contents, summary: Summary, spill_id: str, terms: Terms) -> Envelope:
     """The envelope of a stored spill. Raises `BudgetTooSmall`."""
-    wire = terms.wire
+    reading = terms.reading or Reading(terms.budget_bytes, terms.wire)
     binary = ends.kind == "bytes"
+    cost = reading.wire.payload_cost(ends.size, contents.extra_once, contents.extra_twice, binary=binary)
     return truncated(
         ends,
         summary,
         spill_id=spill_id,
-        cost=wire.payload_cost(ends.size, contents.extra_once, contents.extra_twice, binary=binary),
+        pages=estimate_pages(cost, reading.budget_bytes, reading.wire),
         expires_in_s=terms.ttl_ms // 1000,
         tool_name=terms.tool_name,
         budget=terms.budget_bytes,
-        wire=wire,
+        wire=terms.wire,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -14,9 +14,12 @@ from rich.text import Text
 
 from spillcache.cli import exits
 from spillcache.cli.answers import console, json_option, print_json, say, visible
+from spillcache.cli.extras import needs_extra
 from spillcache.cli.verb import Verb
-from spillcache.demo.replay import Replay, replay
 from spillcache.demo.views import NO_DATA, UNAVAILABLE, Conclusion, Series
+
+if TYPE_CHECKING:
+    from spillcache.demo.replay import Replay
 
 _WIDEST = 130  # columns; a wider table leaves the eye nothing to follow
 _RULE = (
@@ -35,6 +38,8 @@ def demo(ctx: click.Context, as_json: bool) -> None:
     It needs no settings: server and keys are its own, made now and gone afterwards. Exit code 1 when anything does not
     hold.
     """
+    with needs_extra("embedded,serve"):
+        from spillcache.demo.replay import replay  # noqa: PLC0415 - only this command needs the extra
     aside = console(aside=True)
     found = replay(lambda sentence: say(aside, f"[dim]•[/] {escape(sentence)}"))
     if as_json:

@@ -21,5 +21,5 @@ def needs_extra(extra: str) -> Iterator[None]:
         return
     raise ExtraMissing(
         f"this command needs {missing}, which is not installed",
-        next_step=f"Run `pip install 'spillcache[{extra}]'` and try again.",
+        next_step=f"Run `pip install 'spillcache[{extra}]'` (in a checkout: '.[{extra}]') and try again.",
     )

@@ -88,11 +88,11 @@ def proxy(
     if (bool(command) + (url is not None) + (config is not None)) != 1:
         raise click.UsageError("Give one of a COMMAND after --, --upstream URL, or --config FILE.")
     with needs_extra("serve" if http else "mcp"):
-        from spillcache.service.proxying import (  # noqa: PLC0415 - only this command needs the extra
-            run_http_proxy,
-            run_stdio_proxy,
-            upstreams_of,
-        )
+        from spillcache.service.stdio import run_stdio_proxy  # noqa: PLC0415 - only this command needs the extra
+        from spillcache.service.upstreams import upstreams_of  # noqa: PLC0415
+
+        if http:
+            from spillcache.service.proxying import run_http_proxy  # noqa: PLC0415
     upstreams = upstreams_of(config, _fields(command, url, options))
     settings = settings_of(
         session, host=host, port=port, metrics_port=metrics_port, tool_name=tool_name, budget_bytes=budget

@@ -24,12 +24,15 @@ from spillcache.cli.verb import Verb
 from spillcache.listing import Entry, Listing
 from spillcache.sync import Stat
 
+_ROWS = 50  # what a terminal still shows at a glance
+
 
 @click.command(cls=Verb)
 @click.argument("spill_id", metavar="ID")
+@click.option("--all", "every", is_flag=True, help=f"Every result; else the first {_ROWS}.")
 @json_option
 @click.pass_obj
-def show(session: Session, spill_id: str, as_json: bool) -> None:
+def show(session: Session, spill_id: str, every: bool, as_json: bool) -> None:
     """Show the inventory of the spill ID as a table: name, path, bytes, pages, counts. Looking renews the lease."""
     with opened(session) as cache:
         listing = cache.inventory(spill_id)
@@ -40,7 +43,10 @@ def show(session: Session, spill_id: str, as_json: bool) -> None:
     out = console()
     print_facts(_facts(stat, listing))
     if listing.entries:
-        out.print(_table(listing.entries))
+        shown = listing.entries if every else listing.entries[:_ROWS]
+        out.print(_table(shown))
+        if len(shown) < len(listing.entries):
+            out.print(f"[yellow]{len(listing.entries) - len(shown):,} more are not shown[/]: add --all")
         command = session.command("page", stat.spill_id, "--result", str(listing.entries[0].index))
         out.print(f"\n[dim]To read one of them:[/] {escape(command)}", soft_wrap=True)
 

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
+from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
@@ -109,11 +110,11 @@ def _knows(if_none_match: str | None, etag: str) -> bool:
     return any(tag in {"*", etag} for tag in tags)
 
 
-def _span(headers: Mapping[str, str], etag: str, size: int) -> Span | None:
+def _span(headers: Headers, etag: str, size: int) -> Span | None:
     if headers.get("if-range", etag).strip() != etag:
         return None
     try:
-        return requested_span(headers.get("range"), size)
+        return requested_span(", ".join(headers.getlist("range")), size)
     except RangeUnsatisfiableError:
         error = ArgumentsInvalid(f"the payload has {size} bytes; none of those that the range asks for")
         raise RefusalError(error, status=416, headers={"Content-Range": f"bytes */{size}"}) from None

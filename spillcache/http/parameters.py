@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import Path, Request
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from spillcache.errors import ArgumentsInvalid
@@ -35,6 +35,17 @@ View = Annotated[Literal["raw", "compact"] | SkipJsonSchema[None], BeforeValidat
 
 #: Text, or nothing.
 Text = Annotated[str | SkipJsonSchema[None], BeforeValidator(_given)]
+
+
+class Asked(BaseModel):
+    """The query of a route, which takes no parameters but those that it names."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    client: Annotated[
+        Text, Field(description="What the caller's host is called; as X-Spillcache-Client, and of no effect here.")
+    ] = None
+
 
 SpillId = Annotated[
     str,

@@ -94,14 +94,27 @@ async def _refused(request: Request, refusal: RefusalError) -> Response:
 
 async def _not_valid(request: Request, error: RequestValidationError) -> Response:
     """Parameters that the routes do not take. What was sent is not repeated: it may be a cursor."""
-    complaints = sorted({_complaint(found["type"], found["loc"], found["msg"]) for found in error.errors()})
-    return await _refused(request, RefusalError(ArgumentsInvalid("; ".join(complaints))))
+    # A parameter that may be absent is complained of twice: as what it should be, and as not being nothing.
+    found = (_complaint(one) for one in error.errors() if one["type"] != "none_required")
+    return await _refused(request, RefusalError(ArgumentsInvalid("; ".join(sorted(set(found))))))
 
 
-def _complaint(kind: str, place: tuple[int | str, ...], message: str) -> str:
-    if kind == "extra_forbidden":  # its name is the client's word
-        return f"the {place[0]} has a parameter that is not known here"
-    return f"{place[-1]}: {message}"
+def _complaint(error: Mapping[str, Any]) -> str:
+    where, name = error["loc"][0], error["loc"][1]
+    if error["type"] == "extra_forbidden":  # its name is the client's word
+        return f"the {where} has a parameter that is not known here"
+    words = _MUST_BE.get(error["type"], "is not valid")
+    return f"{name} {words.format_map(error.get('ctx', {}))}"
+
+
+#: What a parameter must be, by Pydantic's name of what it found.
+_MUST_BE: Final = {
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a smaller number",
+    "greater_than_equal": "must be at least {ge}",
+    "string_too_long": "must have at most {max_length} characters",
+    "literal_error": "must be {expected}",
+}
 
 
 async def _not_routed(request: Request, error: HTTPException) -> Response:

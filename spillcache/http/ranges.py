@@ -21,13 +21,13 @@ class RangeUnsatisfiableError(Exception):
     """The payload has none of the bytes that were asked for."""
 
 
-def requested_span(header: str | None, size: int) -> Span | None:
-    """The part of a payload of `size` bytes that a `Range` header asks for; None for all of it.
+def requested_span(header: str, size: int) -> Span | None:
+    """The part of a payload of `size` bytes that a `Range` header, "" for none, asks for; None for all of it.
 
     What is not one valid range of bytes is ignored, as the RFC allows: several ranges, another unit, an end before its
     start. The answer is then the whole, and says so. Raises `RangeUnsatisfiableError`.
     """
-    found = _ONE_RANGE.fullmatch(header) if header is not None else None
+    found = _ONE_RANGE.fullmatch(header)
     if found is None or found.group(1, 2) == ("", ""):
         return None
     first, last = found.group(1, 2)

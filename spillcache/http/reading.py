@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from spillcache import Stat
 from spillcache.caller import caller_of
 from spillcache.http.answers import ListingAnswer, PageAnswer, StatAnswer, answer_response
 from spillcache.http.document import CURSOR_ERRORS, LISTING, PAGE, SPILL_ERRORS, STAT, refusals, shows
-from spillcache.http.parameters import Size, SpillId, Text, View
+from spillcache.http.parameters import Asked, Size, SpillId, Text, View
 from spillcache.http.serving import serving_of
 from spillcache.wire import PLAIN
 
 router = APIRouter()
 
 
-class InventoryQuery(BaseModel):
+class InventoryQuery(Asked):
     """Which page of a list, and how large."""
-
-    model_config = ConfigDict(extra="forbid")
 
     cursor: Annotated[Text, Field(description="next_cursor of the answer before, exactly as it came.")] = None
     max_bytes: Annotated[Size, Field(description="Size cap of this answer, in bytes.")] = None

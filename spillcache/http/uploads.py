@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 
@@ -16,7 +17,7 @@ from spillcache.errors import ArgumentsInvalid, PayloadTooLarge, SpillError
 from spillcache.http.answers import EnvelopeAnswer, answer_response
 from spillcache.http.digests import announced_sha256
 from spillcache.http.document import ENVELOPE, refusals
-from spillcache.http.parameters import Size
+from spillcache.http.parameters import Asked, Size
 from spillcache.http.problems import RefusalError
 from spillcache.http.serving import serving_of
 from spillcache.wire import MCP, PLAIN, Wire
@@ -27,10 +28,8 @@ _DIGEST_FIELDS: Final = ("content-digest", "repr-digest")
 router = APIRouter()
 
 
-class UploadQuery(BaseModel):
+class UploadQuery(Asked):
     """How the payload's envelope is made."""
-
-    model_config = ConfigDict(extra="forbid")
 
     tool: Annotated[str, Field(description="The tool whose result this is.", max_length=200)] = ""
     budget: Annotated[Size, Field(description="Size cap of the envelope, in bytes of the wire it travels on.")] = None
@@ -116,9 +115,16 @@ def _checked(headers: Headers, most: int) -> bytes | None:
 
 
 def _check_coding(headers: Headers) -> None:
-    coding = headers.get("content-encoding", "").strip().lower()
-    if coding not in {"", "identity"}:
+    if not _fields(headers, "content-encoding") <= {"", "identity"}:
         raise ArgumentsInvalid("the body is kept byte for byte and would be unreadable; send it without a coding")
+    if not _fields(headers, "transfer-encoding") <= {"chunked"}:  # it is undone here; others would be stored
+        refused = ArgumentsInvalid("the only transfer coding that is understood is chunked")
+        raise RefusalError(refused, status=HTTPStatus.NOT_IMPLEMENTED)
+
+
+def _fields(headers: Headers, name: str) -> set[str]:
+    """The members of a list that may come in several lines."""
+    return {field.strip().lower() for line in headers.getlist(name) for field in line.split(",")}
 
 
 def _check_length(headers: Headers, most: int) -> None:

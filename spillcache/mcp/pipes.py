@@ -12,10 +12,9 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Final
+from typing import IO, Final
 
 import anyio
-import mcp_types as types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.stdio import stdio_server
 from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -23,6 +22,7 @@ from mcp.shared.message import SessionMessage
 
 from spillcache import defaults
 from spillcache.mcp.lines import LineBuffer, Overlong
+from spillcache.mcp.messages import BadLine, read_message
 
 if sys.platform != "win32":
     import fcntl
@@ -44,7 +44,7 @@ async def standard_streams() -> AsyncIterator[Streams]:
             yield streams
         return
     with _claimed(0, os.open(os.devnull, os.O_RDONLY)) as source, _claimed(1, os.dup(2)) as sink:
-        reader, writer = await _opened(source, sink)
+        reader, writer = await opened(os.fdopen(source, "rb", buffering=0), os.fdopen(sink, "wb", buffering=0))
         try:
             async with _messages(reader, writer) as streams:
                 yield streams
@@ -74,12 +74,13 @@ def _claimed(fd: int, diversion: int) -> Iterator[int]:
         os.close(private)
 
 
-async def _opened(source: int, sink: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def opened(source: IO[bytes], sink: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The ends of two pipes, unbuffered, as streams of the running loop, which owns them from then on."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_READ_BYTES)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(source, "rb", buffering=0))
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
     transport, protocol = await loop.connect_write_pipe(
-        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(sink, "wb", buffering=0)
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), sink
     )
     transport.set_write_buffer_limits(high=0)  # what was drained is written: nothing is lost at the end
     return reader, asyncio.StreamWriter(transport, protocol, None, loop)
@@ -112,14 +113,10 @@ async def _read(reader: asyncio.StreamReader, messages: MemoryObjectSendStream[S
 
 
 def _message(line: bytes | Overlong) -> SessionMessage | Exception:
-    if isinstance(line, Overlong):
-        return ValueError(f"a line of {line.size} bytes")
     try:
-        return SessionMessage(
-            types.jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
-        )
-    except ValueError as error:
-        return error
+        return SessionMessage(read_message(line))
+    except BadLine as bad:
+        return bad
 
 
 async def _write(writer: asyncio.StreamWriter, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:

@@ -14,6 +14,8 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from spillcache.errors import ArgumentsInvalid
+from spillcache.mcp.messages import BadLine, Fault
 from spillcache.mcp.pipes import standard_streams
 
 GRACE_S: Final = 3.0  # for answers that are under way when stdin ends: longer than a page may take
@@ -24,9 +26,8 @@ _log = logging.getLogger("spillcache")
 async def serve_stdio(server: Server[Any]) -> None:
     """Serve until stdin ends, and then for up to `GRACE_S` until what was asked is answered.
 
-    A line that is no message is answered with a JSON-RPC error without an id, as it has none that could be known; the
-    SDK alone says nothing, and whoever sent the line would wait for ever. Bytes that are not UTF-8 count as U+FFFD, and
-    so spoil only what they are in.
+    A line that is no message is answered with a JSON-RPC error, under its id where it says one; the SDK alone says
+    nothing, and whoever sent the line would wait for ever. Bytes that are not UTF-8 are never replaced by others.
     """
     try:
         async with standard_streams() as (lines_in, lines_out):
@@ -86,7 +87,12 @@ class _Received:
     async def receive(self) -> SessionMessage | Exception:
         try:
             while isinstance(item := await self._lines.receive(), Exception):
-                await self._sent.send(SessionMessage(_refusal(item)))
+                refusal = SessionMessage(_refusal(item))
+                if (
+                    isinstance(item, BadLine) and item.whose.answers and item.whose.request_id is not None
+                ):  # to a question of ours, which so has failed
+                    return refusal
+                await self._sent.send(refusal)
         except anyio.EndOfStream:
             await self._asked.answered()
             raise
@@ -136,10 +142,32 @@ class _Sent:
         await self.aclose()
 
 
+_FAULTS: Final[dict[Fault, tuple[int, str, str]]] = {
+    "size": (types.INVALID_REQUEST, "Message too large", "Send less in one message."),
+    "encoding": (types.PARSE_ERROR, "Not UTF-8", "Send it as UTF-8, without halves of surrogate pairs."),
+    "json": (types.PARSE_ERROR, "Parse error", "Send one JSON-RPC message on a line."),
+    "message": (types.INVALID_REQUEST, "Not a JSON-RPC message", "Send one JSON-RPC message on a line."),
+}
+
+
 def _refusal(error: Exception) -> types.JSONRPCError:
-    """The answer to a line that is not JSON, or is no message; it repeats nothing of the line."""
+    """The answer to a line that is no message, to the request that it was where that can be told.
+
+    It repeats nothing of the line.
+    """
+    fault, request_id = (
+        (error.fault, error.whose.request_id) if isinstance(error, BadLine) else (_fault_of(error), None)
+    )
+    code, message, next_step = _FAULTS[fault]
+    data = ArgumentsInvalid(f"nothing was done: {message.lower()}", next_step=next_step).as_dict()
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=message, data=data)
+    )
+
+
+def _fault_of(error: Exception) -> Fault:
+    """What the SDK, where it reads the lines, says is wrong with one."""
     is_json = isinstance(error, ValidationError) and all(
         found["type"] != "json_invalid" for found in error.errors(include_input=False, include_url=False)
     )
-    code, message = (types.INVALID_REQUEST, "Not a JSON-RPC message") if is_json else (types.PARSE_ERROR, "Parse error")
-    return types.JSONRPCError(jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=message))
+    return "message" if is_json else "json"

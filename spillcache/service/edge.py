@@ -12,17 +12,17 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qs
+from urllib.parse import unquote_plus
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spillcache.caller import SCOPE_KEY, Caller
-from spillcache.errors import SpillError, Unauthorized
+from spillcache.errors import ArgumentsInvalid, ShuttingDown, SpillError
 from spillcache.http.problems import problem_response
 from spillcache.service.auth import Authenticator
 from spillcache.service.hosts import Hosts
-from spillcache.service.phase import Leaving, Phase
+from spillcache.service.phase import Phase
 from spillcache.service.probes import PROBES, Probes
 from spillcache.watch import UNWATCHED, Watcher
 from spillcache.wiring.logs import shape_of
@@ -34,6 +34,8 @@ CLIENT_HEADER: Final = "X-Spillcache-Client"
 REQUEST_ID_HEADER: Final = "X-Request-Id"
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:=+/-]{1,64}")
+_JOINT: Final = ", "
+_CLIENT_PARAMETER: Final = re.compile(rb"(?:^|&)client=([^&]*)")
 _CLIENT: Final = re.compile(r"[ -~]{1,64}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")  # W3C Trace Context
 _WANTED: Final = {
@@ -66,6 +68,8 @@ class Edge:
         """Answer one request."""
         if scope["type"] != "http":
             raise RuntimeError(f"the edge serves HTTP, not {scope['type']}")
+        # httptools leaves the blanks after a value, which are no part of it (RFC 9110, 5.5); MCP compares values.
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = _headers(scope["headers"])
         request_id = _request_id(headers.get(REQUEST_ID_HEADER))
         answer = _Answer(send, request_id, self._phase)
@@ -84,16 +88,12 @@ class Edge:
     async def _serve(self, request: _Request, answer: _Answer) -> None:
         scope, receive = request.scope, request.receive
         try:
-            scope[SCOPE_KEY] = await self._caller(request)
-        except Unauthorized as error:
-            self._watcher.failed("edge", error)
-            await problem_response(error, request_id=request.id)(scope, receive, answer.send)
-            return
-        try:
-            await self._app(scope, receive, answer.send)
+            if await self._admits(request, answer):
+                await self._app(scope, receive, answer.send)
         except asyncio.CancelledError:  # the grace is over
             if not answer.begun:
-                await problem_response(Leaving(), request_id=request.id)(scope, receive, answer.send)
+                leaving = ShuttingDown("this server is ending, and what was asked for was not done in time")
+                await problem_response(leaving, request_id=request.id)(scope, receive, answer.send)
             raise
         except Exception as error:
             _log.error("unforeseen", extra=shape_of(error))
@@ -102,8 +102,21 @@ class Edge:
             bug = SpillError(f"the server failed in an unforeseen way ({type(error).__name__})")
             await problem_response(bug, request_id=request.id)(scope, receive, answer.send)
 
+    async def _admits(self, request: _Request, answer: _Answer) -> bool:
+        """Whether a request may go on, with its caller; else it has been answered."""
+        try:
+            request.scope[SCOPE_KEY] = await self._caller(request)
+        except SpillError as error:
+            self._watcher.failed("edge", error)
+            problem = problem_response(error, request_id=request.id)
+            await problem(request.scope, request.receive, answer.send)
+            return False
+        return True
+
     async def _caller(self, request: _Request) -> Caller:
         headers = request.headers
+        if _JOINT in headers.get("Host", ""):  # RFC 9112, 3.2: whoever is in front may have gone by the other
+            raise ArgumentsInvalid("the request names more than one Host")
         if self._hosts is not None:
             self._hosts.check(headers.get("Host", ""), headers.get("Origin"))
         authorization = headers.get("Authorization")
@@ -146,7 +159,7 @@ def _headers(listed: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
         name = _WANTED.get(raw)
         if name is not None:
             text = value.decode("latin-1")
-            found[name] = f"{found[name]}, {text}" if name in found else text
+            found[name] = f"{found[name]}{_JOINT}{text}" if name in found else text
     return found
 
 
@@ -162,6 +175,5 @@ def _trace_of(headers: Mapping[str, str]) -> dict[str, Any]:
 
 def _client_in(query: bytes) -> str:
     """The parameter `client` of the address, which a platform may set once for all of an agent's requests."""
-    if b"client=" not in query:
-        return ""
-    return parse_qs(query.decode("latin-1"), max_num_fields=64).get("client", [""])[0]
+    found = _CLIENT_PARAMETER.search(query)
+    return unquote_plus(found[1].decode("latin-1")) if found is not None else ""

@@ -10,7 +10,10 @@ from spillcache.service.auth import Identity, refused, subject_of
 from spillcache.service.jwks import ALGORITHMS, KeySet
 
 _LEEWAY_S: Final = 30  # clocks of issuers and replicas differ by seconds
-_MAX_TENANT: Final = 256
+_MAX_TENANT: Final = 256  # hashed for every cursor; names of tenants are shorter
+
+#: A token's text nests as its sender likes, and claims may be numbers that no clock knows.
+_UNREADABLE: Final = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
 
 
 class JsonWebTokens:
@@ -28,14 +31,14 @@ class JsonWebTokens:
             return None
         try:
             header = jwt.get_unverified_header(token)
-        except jwt.PyJWTError:
+        except _UNREADABLE:
             return None
         if header.get("alg") not in ALGORITHMS:
             raise refused()
         key = await self._keys.key(header.get("kid"))
         try:
             claims = self._claims(token, key)
-        except jwt.PyJWTError:
+        except _UNREADABLE:
             claims = {}
         tenant = claims.get(self._tenant_claim)
         if not isinstance(tenant, str) or not tenant.strip() or len(tenant) > _MAX_TENANT:

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp
 
 from spillcache.errors import ArgumentsInvalid
 from spillcache.service.phase import Phase
+from spillcache.service.protocol import BoundedProtocol
 
 _log = logging.getLogger("spillcache")
 
@@ -93,7 +94,7 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=BoundedProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

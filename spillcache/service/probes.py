@@ -14,7 +14,8 @@ import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from spillcache.errors import StoreError
+from spillcache.errors import ArgumentsInvalid, StoreError
+from spillcache.http.problems import problem_response
 from spillcache.service.phase import Phase
 from spillcache.watch import Verb
 from spillcache.wiring.acts import ActWatcher
@@ -22,6 +23,8 @@ from spillcache.wiring.acts import ActWatcher
 ALIVE: Final = "/healthz"
 READY: Final = "/readyz"
 PROBES: Final = frozenset({ALIVE, READY})
+
+_METHODS: Final = ("GET", "HEAD")
 
 
 class StoreSeen(ActWatcher):
@@ -51,6 +54,10 @@ class Probes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a probe."""
+        if scope["method"] not in _METHODS:
+            refused = ArgumentsInvalid("a probe is a GET or a HEAD")
+            await problem_response(refused, status=405, headers={"Allow": ", ".join(_METHODS)})(scope, receive, send)
+            return
         answer: dict[str, Any] = {"status": "alive"}
         status = 200
         if scope["path"] == READY:

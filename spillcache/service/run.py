@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
+import gc
 import logging
 import socket
 from collections.abc import Callable
@@ -15,16 +14,15 @@ from typing import Any
 from spillcache import SpillCache
 from spillcache.service.app import Faces, edge_app, serve_faces
 from spillcache.service.listener import Ending, bound_socket, listen
+from spillcache.service.loops import loop_factory
 from spillcache.service.metrics_port import metrics_port
 from spillcache.service.phase import Phase
 from spillcache.service.probes import StoreSeen
-from spillcache.wiring.events import Events
 from spillcache.wiring.logs import configure_logs, confine_foreign_logs
 from spillcache.wiring.metrics import Metrics
 from spillcache.wiring.opening import open_async_cache
 from spillcache.wiring.settings import Settings
-from spillcache.wiring.tracing import trace_watcher
-from spillcache.wiring.watchers import Watchers
+from spillcache.wiring.watchers import Watchers, watching
 
 _log = logging.getLogger("spillcache")
 
@@ -42,8 +40,8 @@ class Watched:
 
 def watched() -> Watched:
     """Metrics, events, the store's last state and, where OpenTelemetry is, spans."""
-    metrics, store, tracing = Metrics(), StoreSeen(), trace_watcher()
-    return Watched(Watchers(metrics, Events(), store, *([tracing] if tracing is not None else [])), metrics, store)
+    metrics, store = Metrics(), StoreSeen()
+    return Watched(watching(metrics, store), metrics, store)
 
 
 def run_service(settings: Settings, faces: MakeFaces = serve_faces) -> None:
@@ -69,7 +67,7 @@ def run_service(settings: Settings, faces: MakeFaces = serve_faces) -> None:
                     bound,
                     phase=phase,
                     ending=Ending(settings.drain_s, settings.grace_s),
-                    ready=lambda: _log.info("listening", extra=urls),
+                    ready=lambda: _ready(urls),
                 )
 
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -77,16 +75,16 @@ def run_service(settings: Settings, faces: MakeFaces = serve_faces) -> None:
     _log.info("stopped")
 
 
+def _ready(urls: dict[str, Any]) -> None:
+    # What imports have left lives as long as the process: looking through it again in each full collection holds the
+    # loop for 0.1 s.
+    gc.collect()
+    gc.freeze()
+    _log.info("listening", extra=urls)
+
+
 def _urls(faces: Faces, host: str, bound: socket.socket, metrics: int | None) -> dict[str, Any]:
     shown = f"[{host}]" if ":" in host else host
     port = bound.getsockname()[1]
     urls = {path.strip("/"): f"http://{shown}:{port}{path}" for path in faces.apps}
     return urls | ({"metrics": f"http://{shown}:{metrics}/metrics"} if metrics is not None else {})
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, which is half of what makes a request cheap; asyncio's own where there is none (Windows)."""
-    if importlib.util.find_spec("uvloop") is None:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
-    return factory

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from spillcache.payload import to_bytes, to_json
 from spillcache.tool.documents import is_document
+from spillcache.tool.numbers import travels
 from spillcache.tool.parts import Part, wire_size
 
 #: What a block says beside its data (type, annotations, URI) goes into the envelope up to this size.
@@ -48,8 +49,10 @@ def _alone(part: Part) -> Payload | None:
     if part.sort == "structured":
         return Payload(to_json(part.value))
     data = to_bytes(part.text) if part.text is not None else _decoded(part)
-    rest = _without_data(part.value)
-    if data is None or wire_size(rest) > _MOST_SAID_BYTES:
+    if data is None:
+        return None
+    rest = _without_data(part)
+    if wire_size(rest) > _MOST_SAID_BYTES or not travels(rest):
         return None
     return Payload(data, None if rest == {"type": "text"} else rest)
 
@@ -58,9 +61,7 @@ def _decoded(part: Part) -> bytes | None:
     """The bytes that a picture, sound or file is; None if they would not encode to the same text again."""
     if part.sort != "media":
         return None
-    text = part.value["resource"]["blob"] if part.value["type"] == "resource" else part.value.get("data")
-    if not isinstance(text, str):
-        return None
+    text: str = part.value["resource"]["blob"] if part.value["type"] == "resource" else part.value["data"]
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -74,13 +75,17 @@ def _entry(part: Part) -> bytes:
     text = part.text
     if text is None or not is_document(text):
         return to_json({"name": part.name, "block": part.value})
-    said = to_json({"name": part.name, "block": _without_data(part.value)})
+    said = to_json({"name": part.name, "block": _without_data(part)})
     return said[:-1] + b',"json":' + text.encode() + b"}"
 
 
-def _without_data(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block without what may be large in it: its text or its base64."""
-    rest = {key: value for key, value in block.items() if key not in {"text", "data", "blob"}}
-    if isinstance(rest.get("resource"), Mapping):
-        rest["resource"] = _without_data(rest["resource"])
-    return rest
+def _without_data(part: Part) -> dict[str, Any]:
+    """The block of a text or medium without what that is: its text or its base64."""
+    block: Mapping[str, Any] = part.value
+    if block["type"] == "resource":
+        return {**block, "resource": _without(block["resource"], "text" if part.sort == "text" else "blob")}
+    return _without(block, "text" if part.sort == "text" else "data")
+
+
+def _without(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != name}

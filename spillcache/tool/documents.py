@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 
 from spillcache.scan import bitmaps, scan
+from spillcache.tool.numbers import travels
 
 #: Texts up to this size are parsed at once, which takes up to 15 ms.
 _AT_ONCE_BYTES: Final = 256 << 10
@@ -39,7 +40,8 @@ def is_document(text: str) -> bool:
 def says(text: str, value: Any) -> bool:
     """Whether a text is a value's JSON, however it is spaced and its keys are ordered, or the value itself.
 
-    A large text that spells numbers or letters in another way than most, and than Go, is taken for different.
+    A large text that spells numbers or letters in another way than most, and than Go, is taken for different; so is
+    the text of a value that holds NaN or an infinity.
     """
     if isinstance(value, str) and text == value:
         return True
@@ -47,17 +49,22 @@ def says(text: str, value: Any) -> bool:
     if not text.lstrip().startswith(opening):
         return False
     try:
-        sent, written = text.encode(), orjson.dumps(value)
-        if sent == written:
-            return True
-        if len(sent) <= _AT_ONCE_BYTES:
-            return _sorted(orjson.loads(sent)) == _sorted(value)
-        tokens = without_blanks(sent)
-        if len(tokens) != len(written):
-            written = _as_go_writes(written)
-        return tokens == written or (len(tokens) == len(written) and tokens == _sorted(value))
+        same = _spells(text.encode(), value)
     except (TypeError, ValueError):  # not JSON, or what orjson does not write: a lone surrogate, a huge integer
         return False
+    return same and travels(value)  # orjson writes null for NaN as well
+
+
+def _spells(sent: bytes, value: Any) -> bool:
+    written = orjson.dumps(value)
+    if sent == written:
+        return True
+    if len(sent) <= _AT_ONCE_BYTES:
+        return _sorted(orjson.loads(sent)) == _sorted(value)
+    tokens = without_blanks(sent)
+    if len(tokens) != len(written):
+        written = _as_go_writes(written)
+    return tokens == written or (len(tokens) == len(written) and tokens == _sorted(value))
 
 
 def without_blanks(text: bytes) -> bytes:

@@ -14,6 +14,7 @@ import orjson
 
 from spillcache.payload import to_json
 from spillcache.tool.documents import says
+from spillcache.tool.numbers import travels
 
 #: Name and key of the part that is not a block.
 STRUCTURED: Final = "structuredContent"
@@ -76,14 +77,14 @@ def arrange(parts: Sequence[Part], *, room: int, media_bytes: int, media_room: i
     """Choose what goes from a result that must shrink: at least one part, if there is one that may go.
 
     Media over `media_bytes` go, and the largest of those that are left until they take `media_room` together at most;
-    likewise all other parts until they take `room`.
+    likewise all other parts until they take `room`. Of what would stay, parts go that would not arrive as they are.
     """
     media = [part for part in parts if part.sort == "media"]
     others = [part for part in parts if part.sort != "media"]
     staying = _smallest([part for part in media if part.size <= media_bytes], media_room)
     if len(staying) == len(media):
         room = min(room, _total(others) - 1)
-    kept = {part.name for part in [*staying, *_smallest(others, room)]}
+    kept = {part.name for part in [*staying, *_smallest(others, room)] if travels(part.value)}
     return Layout(
         tuple(part for part in parts if part.name in kept), tuple(part for part in parts if part.name not in kept)
     )

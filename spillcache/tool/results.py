@@ -18,9 +18,11 @@ from spillcache.envelope import Envelope, ends_of, with_preview
 from spillcache.errors import CODES, ArgumentsInvalid, BudgetTooSmall
 from spillcache.tool.blank import in_words
 from spillcache.tool.composite import Payload, payload_of
+from spillcache.tool.numbers import travels
 from spillcache.tool.parts import HARD_CAP_BYTES, STRUCTURED, Layout, Part, arrange, parts_of, wire_size
 from spillcache.tool.schemas import Declared
-from spillcache.wire import Wire
+from spillcache.tool.shapes import check, is_answer
+from spillcache.wire import Wire, sent_json
 
 #: In the `_meta` of a result: a spill was made of it, so that no second proxy makes another.
 MARK: Final = "spillcache/spill"
@@ -29,6 +31,7 @@ MARK: Final = "spillcache/spill"
 LEAST_BUDGET_BYTES: Final = 4_096
 
 _STAMP_BYTES: Final = 128  # `resultType` and the server's name, which the 2026-07-28 protocol adds to every result
+_BELIEVED: Final = 4
 _MOST_NAMES: Final = 8  # of parts, in an envelope; those stored are named in the payload as well
 
 
@@ -68,14 +71,22 @@ async def spill_result(
     """The result to hand on for a CallToolResult in wire form, which may be the very same.
 
     `isError`, `_meta` and other fields stay. The structuredContent of a spilled result is the envelope where `declared`
-    says so, else absent: hosts that show it would not show the text. Does not raise because of the store.
+    says so, else absent: hosts that show it would not show the text. What is no tool's answer, the receipt of a task
+    say, is handed on whatever its size. Raises `UpstreamInvalid` for an answer that is not made as the protocol says,
+    and nothing because of the store.
     """
-    if result.get("resultType", "complete") != "complete" or _is_spilled(result, options):
+    if not is_answer(result):
+        return result
+    check(result)
+    if is_spilled(result, options):
         return result
     large = _data_bytes(result)
     layout = await compute(large, _layout, result, options)
     if not layout.spilled:
-        return in_words(result)
+        said = in_words(result)
+        if said is result or _counted_bytes(said, options) <= options.budget:
+            return said
+        layout = _arranged(result, 0, options)
     spilling = _Spilling(result, large, cache, tool, tenant, options, declared)
     try:
         return await spilling.answer(layout)
@@ -104,7 +115,8 @@ class _Spilling:
             payload.data, tool=self.tool, tenant=self.tenant, budget=room, wire=self._wire
         )
         if envelope.completeness == "failed" and self.options.on_store_failure != "envelope":
-            return self.result if self.options.on_store_failure == "pass" else self._refused(envelope)
+            passes = self.options.on_store_failure == "pass" and travels(_shown(self.result))
+            return self.result if passes else self._refused(envelope)
         if self.result.get("isError"):  # the cause stands at one end of a trace: both are shown, as wide as they fit
             budget = self.options.budget
             ends = ends_of(payload.data, payload.data, len(payload.data), envelope.kind, budget * 4 // 5, budget // 5)
@@ -112,7 +124,7 @@ class _Spilling:
         return self._put_together(layout, replace(envelope, context=context).as_dict())
 
     def _put_together(self, layout: Layout, envelope: dict[str, Any]) -> dict[str, Any]:
-        text = {"type": "text", "text": orjson.dumps(envelope).decode()}
+        text = {"type": "text", "text": sent_json(envelope).decode()}
         answer = self.result | {"content": [text, *_blocks(layout.kept)], "_meta": _marked(self.result)}
         answer.pop(STRUCTURED, None)
         return answer | {STRUCTURED: envelope} if self._structured else answer
@@ -153,13 +165,25 @@ class _Spilling:
 
 
 def _layout(result: Mapping[str, Any], options: SpillOptions) -> Layout:
-    """What stays and what goes; nothing goes when the result fits as it is."""
-    whole = wire_size(result)
-    if whole <= options.budget:
+    """What stays and what goes; nothing goes when the result fits, and will arrive, as it is."""
+    whole, shown = wire_size(result), _shown(result)
+    if whole <= options.budget and travels(shown):
         return Layout((), ())
     layout = _arranged(result, options.budget // 2, options)
     beside = sum(part.size for part in layout.kept if part.sort == "media") + _uncounted(result.get("_meta"), options)
-    return Layout((), ()) if whole - beside <= options.budget else layout
+    return Layout((), ()) if whole - beside <= options.budget and travels(shown) else layout
+
+
+def _shown(result: Mapping[str, Any]) -> list[Any]:
+    """What of a result a model may be shown."""
+    return [result.get("content"), result.get(STRUCTURED)]
+
+
+def _counted_bytes(result: Mapping[str, Any], options: SpillOptions) -> int:
+    """Bytes of a result that its budget counts."""
+    media = (part for part in parts_of({"content": result.get("content")}) if part.sort == "media")
+    beside = sum(part.size for part in media if part.size <= options.media_bytes)
+    return wire_size(result) - beside - _uncounted(result.get("_meta"), options)
 
 
 def _uncounted(meta: object, options: SpillOptions) -> int:
@@ -175,16 +199,18 @@ def _arranged(result: Mapping[str, Any], room: int, options: SpillOptions) -> La
     return arrange(parts, room=room, media_bytes=options.media_bytes, media_room=media_room)
 
 
-def _is_spilled(result: Mapping[str, Any], options: SpillOptions) -> bool:
-    """Whether an envelope stands for this result already, made by a proxy or server behind this one, or by the tool.
+def is_spilled(result: Mapping[str, Any], options: SpillOptions) -> bool:
+    """Whether an envelope stands for this answer already, made by a proxy or server behind this one, or by the tool.
 
-    A mark is not believed of what is larger than anything we make. A tool's own envelope stands only for itself.
+    Anybody can write a mark or an envelope, so neither is believed of an answer that counts more than four times the
+    budget: that much is room for who is behind to have a larger one. A tool's own envelope stands only for itself.
     """
+    most = _BELIEVED * options.budget
     if MARK in (result.get("_meta") or {}):
-        return wire_size(result) <= HARD_CAP_BYTES
+        return _counted_bytes(result, options) <= most
     first, *others = result.get("content") or [{}]
-    envelope = _envelope(first.get("text"))
-    if envelope is None:
+    envelope = _envelope(first.get("text"), most)
+    if envelope is None or _counted_bytes(result, options) > most:
         return False
     rest = {**result, "content": others}
     if rest.get(STRUCTURED) == envelope:
@@ -192,9 +218,9 @@ def _is_spilled(result: Mapping[str, Any], options: SpillOptions) -> bool:
     return wire_size(rest) <= options.budget
 
 
-def _envelope(text: object) -> dict[str, Any] | None:
-    """The envelope that a text is; None if it is none."""
-    if not isinstance(text, str) or len(text) > HARD_CAP_BYTES or not text.startswith('{"completeness":'):
+def _envelope(text: object, most: int) -> dict[str, Any] | None:
+    """The envelope that a text of at most so many bytes is; None if it is none."""
+    if not isinstance(text, str) or len(text) > most or not text.startswith('{"completeness":'):
         return None
     try:
         found: dict[str, Any] = orjson.loads(text)
@@ -206,8 +232,9 @@ def _envelope(text: object) -> dict[str, Any] | None:
 
 def _data_bytes(result: Mapping[str, Any]) -> int:
     """About how much there is to work on, told without working on it."""
-    holders = [holder for block in result.get("content") or () for holder in (block, block.get("resource") or {})]
-    return sum(len(holder[key]) for holder in holders for key in ("text", "data", "blob") if holder.get(key))
+    holders = [holder for block in result.get("content") or () for holder in (block, block.get("resource"))]
+    held = (holder.get(key) for holder in holders if isinstance(holder, Mapping) for key in ("text", "data", "blob"))
+    return sum(len(value) for value in held if isinstance(value, str))
 
 
 def _context(layout: Layout, payload: Payload) -> dict[str, Any]:

@@ -7,6 +7,7 @@ Names carry their unit, as Prometheus' conventions have it. Labels are bounded, 
 from __future__ import annotations
 
 import platform
+from collections import OrderedDict
 from importlib.metadata import version
 from typing import Final
 
@@ -19,6 +20,7 @@ from spillcache.wiring.acts import ActWatcher
 
 MAX_TOOLS: Final = 64  # a platform has some dozens; a bug that numbers its tools must not fill a Prometheus
 OTHER_TOOLS: Final = "other"
+MAX_WALKS: Final = 4_096  # that are over, and remembered: half a megabyte, and minutes at a thousand pages a second
 
 # A page takes about 0.3 ms, a read's deadline is 2 s.
 _PAGE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -63,6 +65,8 @@ class Metrics(ActWatcher):
             "spillcache_walks_begun", "First pages, of a payload or of one result.", walks, registry=self.registry
         )
         self._completed = Counter("spillcache_walks_completed", "Last pages of a walk.", walks, registry=self.registry)
+
+        self._over: OrderedDict[int, None] = OrderedDict()
 
     def _make_failures(self) -> None:
         self._errors = Counter("spillcache_errors", "Acts that failed.", ("verb", "code"), registry=self.registry)
@@ -109,7 +113,7 @@ class Metrics(ActWatcher):
         self._refused.labels(refused.code).inc()
 
     def page_served(self, served: Served) -> None:
-        """Counts a page, and where walks begin and complete.
+        """Counts a page, and where walks begin and complete: once, however often its last page is read again.
 
         A walk of one result is told from one of the whole payload by where it begins: no result begins at byte 0 but
         in a payload that is nothing else.
@@ -117,10 +121,23 @@ class Metrics(ActWatcher):
         self._pages.labels(served.status).inc()
         if served.began:
             self._begun.labels(self._tool(served.tool), "result" if served.start else "payload").inc()
-        if served.status == "COMPLETE":
+        whole, one = served.status == "COMPLETE", served.result_status == "COMPLETE"
+        if not (whole or one) or self._was_over(served.walk):
+            return
+        if whole:
             self._completed.labels(self._tool(served.tool), "payload").inc()
-        elif served.result_status == "COMPLETE":
+        else:
             self._completed.labels(self._tool(served.tool), "result").inc()
+
+    def _was_over(self, walk: int) -> bool:
+        """Whether a walk's last page was served before, as far as is remembered; now it was."""
+        if walk in self._over:
+            self._over.move_to_end(walk)
+            return True
+        self._over[walk] = None
+        if len(self._over) > MAX_WALKS:
+            self._over.popitem(last=False)
+        return False
 
     def lease_renewed(self, whole: bool) -> None:
         """Counts a renewal; one that found a part gone is counted as the loss that the act then raises."""

@@ -71,7 +71,10 @@ class Settings(BaseSettings):
         default_factory=dict, description='budgets by client name, as JSON: {"my-agent": 20000}; they extend the table'
     )
     max_page_bytes: int = Field(
-        defaults.MAX_PAGE_BYTES, gt=0, lt=1 << 20, description="cap of every page, whatever a client asks for"
+        defaults.MAX_PAGE_BYTES,
+        gt=0,
+        le=defaults.MAX_PAGE_BYTES,
+        description="cap of every page, whatever a client asks for",
     )
     full_bytes: int = Field(
         defaults.FULL_BYTES, gt=0, description="cap of a full read, where the client is not known to take less"

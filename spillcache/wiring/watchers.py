@@ -8,6 +8,8 @@ from types import TracebackType
 from spillcache.errors import SpillError
 from spillcache.watch import Refused, Served, Verb, Written
 from spillcache.wiring.acts import ActWatcher
+from spillcache.wiring.events import Events
+from spillcache.wiring.tracing import trace_watcher
 
 
 class Watchers(ActWatcher):
@@ -55,6 +57,12 @@ class Watchers(ActWatcher):
         """See `Watcher`."""
         for watcher in self._watchers:
             watcher.failed(where, error)
+
+
+def watching(*watchers: ActWatcher) -> Watchers:
+    """What every process of ours tells: events, spans where OpenTelemetry is, and what `watchers` want to hear."""
+    tracing = trace_watcher()
+    return Watchers(*watchers, Events(), *([tracing] if tracing is not None else []))
 
 
 class _Spans:

@@ -11,6 +11,7 @@ import pytest
 
 from spillcache import MCP, PLAIN, Envelope, SpillCache, Wire
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillError
+from spillcache.terms import Reading
 from tests.conftest import OwnServer
 from tests.servers.caches import cache_on, gather, keys, metrics, noise
 
@@ -153,3 +154,13 @@ async def test_spill_answers_where_the_store_does_not() -> None:
     async with cache_on(NOWHERE) as nowhere:
         envelope = await nowhere.spill("short")
     assert (envelope.completeness, envelope.code, envelope.spill_id) == ("failed", "store_unavailable", "")
+
+
+async def test_estimated_pages_are_those_of_the_reading_that_is_meant(cache: SpillCache) -> None:
+    """An envelope that travels in two copies is read by pages that travel in one."""
+    payload = metrics()
+    reading = Reading(20_000, MCP)
+    envelope = await cache.spill(payload, budget=4_100, wire=Wire(copies=(2, 1)), reading=reading)
+    walk = cache.walk(envelope.spill_id, budget=reading.budget_bytes, wire=reading.wire)
+    pages = len([page async for page in walk])
+    assert abs(envelope.pages - pages) <= 0.15 * pages + 1

@@ -57,6 +57,16 @@ def test_a_missing_extra_is_named_with_its_command(program: Program, command: st
     assert f"pip install 'spillcache[{extra}]'" in ran.err
 
 
+@pytest.mark.parametrize("command", [["mcp"], ["proxy", "--", "true"]])
+def test_over_stdio_the_extra_mcp_is_enough(program: Program, command: list[str]) -> None:
+    """What only the extra `serve` brings is not there."""
+    serve_only = ["fastapi", "httptools", "prometheus_client", "uvicorn", "uvloop"]
+    ran = program.python(
+        f"import sys; sys.modules.update(dict.fromkeys({serve_only}));from spillcache.cli import main; main({command})"
+    )
+    assert (ran.code, "ExtraMissing" in ran.err, "pip install" in ran.err) == (0, False, False), ran.err
+
+
 def test_over_stdio_only_the_protocol_is_on_standard_output(program: Program) -> None:
     """Its logs are on standard error; it ends with the input."""
     with program.start("mcp", stdin=subprocess.PIPE) as process:

@@ -55,3 +55,14 @@ def test_rm_needs_no_key_ring(program: Program) -> None:
 def test_show_of_binary_data_says_what_its_pages_are(program: Program) -> None:
     """Base64, where they are JSON."""
     assert "base64" in program("show", program.store(bytes(range(128, 256)) * 9)).text
+
+
+def test_a_long_list_is_cut_and_says_so(program: Program) -> None:
+    """What is not shown is counted, and --all shows it."""
+    spill_id = program.store(metrics(results=60, points=20))
+    short, whole = program("show", spill_id), program("show", spill_id, "--all")
+    assert "10 more are not shown" in short.text
+    assert "query 49" in short.text
+    assert "query 59" not in short.text
+    assert "query 59" in whole.text
+    assert len(program("show", spill_id, "--json").answer["inventory"]["entries"]) == 60

@@ -46,7 +46,7 @@ def test_pods_run_locked_down(name: str, pod: Any) -> None:
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] > 0
-    for container in pod["containers"]:
+    for container in [*pod["containers"], *pod.get("initContainers", [])]:
         context = container["securityContext"]
         assert context["readOnlyRootFilesystem"] is True
         assert context["allowPrivilegeEscalation"] is False
@@ -68,7 +68,22 @@ def test_a_pod_outlives_its_drain() -> None:
             values = {one["name"]: one.get("value") for one in container.get("env", [])}
             if f"{PREFIX}KEYRING_FILE" in values:
                 drain = float(values.get(f"{PREFIX}DRAIN_S") or defaults.DRAIN_S)
-                assert pod["terminationGracePeriodSeconds"] >= drain + 30
+                assert pod["terminationGracePeriodSeconds"] > drain + defaults.GRACE_S
+
+
+def test_what_the_proxy_passes_calls_to_ends_after_it() -> None:
+    """A native sidecar is ended when all others are: draining needs it."""
+    (pod,) = (pod for name, pod in _pods() if name == "proxy-sidecar.yaml")
+    assert [one["restartPolicy"] for one in pod["initContainers"]] == ["Always"]
+    assert [one["name"] for one in pod["containers"]] == ["spillcache"]
+
+
+def test_who_stores_spills_may_reach_the_store() -> None:
+    """Replicas and proxies bear the label that the policy lets in."""
+    (policy,) = (found for _, found in _objects("NetworkPolicy") if found["metadata"]["name"] == "valkey")
+    let_in = policy["spec"]["ingress"][0]["from"][0]["podSelector"]["matchLabels"].items()
+    for _, found in _objects("Deployment"):
+        assert let_in <= found["spec"]["template"]["metadata"]["labels"].items()
 
 
 def test_no_probe_asks_redis_and_no_service_is_sticky() -> None:

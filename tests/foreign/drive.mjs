@@ -18,7 +18,8 @@ const STEPS = {
     onprogress: (progress) => said.push({ method: "progress", params: progress }),
   }),
   callAndWalk: (params) => callAndWalk(call, params),
-  walk: (params) => walk(call, params),
+  // A client whose answer breaks off waits until its own time is up, which is a minute by default.
+  walk: (params) => walk((one) => call(one, { timeout: 10_000 }), params),
   abandon: async (params) => { // a call that is cancelled when its first progress arrives
     const stop = new AbortController();
     return call(params, { signal: stop.signal, onprogress: () => stop.abort("no longer wanted") });

@@ -14,7 +14,7 @@ from typing import Any, Final
 from scripts.foreign import node, node_modules, npm_program
 
 _DRIVE = Path(__file__).with_name("drive.mjs")
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 
 Server = Mapping[str, Any]
 """How a client reaches a server: {"url", "headers"} over HTTP, {"command", "args", "env"} over stdio."""
@@ -70,7 +70,7 @@ async def run_npm(package: str, *arguments: str, directory: Path | None = None) 
 
 
 async def run_node(script: Path, *arguments: str, stdin: str = "", directory: Path | None = None) -> Ended:
-    """Run a script to its end. Raises TimeoutError, and leaves no process behind, when it takes a minute."""
+    """Run a script to its end. Raises TimeoutError, and leaves no process behind, when it takes two minutes."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(directory or Path.home()),

@@ -53,9 +53,10 @@ class Served:
         """Where MCP is."""
         return self.listening["mcp"]
 
-    def put(self, payload: bytes) -> str:
+    def put(self, payload: bytes, *, token: str | None = None) -> str:
         """Store a payload through REST; its spill id."""
-        answer = httpx.post(f"{self.listening['v1']}/spills", content=payload)
+        credentials = {"Authorization": f"Bearer {token}"} if token else {}
+        answer = httpx.post(f"{self.listening['v1']}/spills", content=payload, headers=credentials)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["spill_id"])
 

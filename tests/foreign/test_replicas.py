@@ -67,6 +67,7 @@ async def test_walks_go_on_while_replicas_are_killed_added_drained_and_scaled_to
         assert second.until_ended() == 0
         balancer.until_up(three, added)
 
+    # A killed replica takes the answers with it that it had begun; their pages are asked for again.
     rehearsal = Rehearsal({15: first.kill, 30: add, 60: drain, 90: third.kill})
     with told(rehearsal) as tell:
         walk = {"tool": defaults.TOOL_NAME, "spill_id": spill_id, "tell": tell, "patience": 3}

@@ -81,6 +81,14 @@ def test_what_is_not_one_range_is_answered_with_the_whole(client: httpx2.Client,
     assert "content-range" not in answer.headers
 
 
+def test_two_ranges_are_no_range(client: httpx2.Client) -> None:
+    """In two lines as in one: which one was meant is not ours to guess."""
+    answer = client.get(
+        f"{store(client, b'payload')}/content", headers=[("Range", "bytes=0-1"), ("Range", "bytes=2-3")]
+    )
+    assert (answer.status_code, answer.content) == (200, b"payload")
+
+
 def test_a_range_of_another_payload_is_answered_with_the_whole_of_this(client: httpx2.Client) -> None:
     """A client that resumes names the payload it has begun."""
     at = f"{store(client, b'payload')}/content"

@@ -108,6 +108,39 @@ def test_parameters_that_are_not_known_or_make_no_sense_are_refused(
 
 
 @pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/pages?max_bytes=SECRET", "max_bytes must be a whole number"),
+        ("/pages?max_bytes=1.5", "max_bytes must be a whole number"),
+        ("/pages?max_bytes=" + "9" * 5_000, "max_bytes must be a smaller number"),
+        ("/inventory?max_bytes=0", "max_bytes must be at least 1"),
+        (
+            "/pages?max_bytes=-1&SECRET=1",
+            "max_bytes must be at least 1; the query has a parameter that is not known here",
+        ),
+    ],
+)
+def test_a_parameter_that_is_refused_is_named_with_what_it_must_be(
+    client: httpx2.Client, path: str, words: str
+) -> None:
+    """In our words, not those of a library."""
+    assert client.get(NOBODYS + path).json()["detail"] == words
+
+
+def test_the_parameters_of_an_upload_are_told_alike(client: httpx2.Client) -> None:
+    """Which words it takes, and how many letters."""
+    detail = client.post("/spills", content=b"x", params={"wire": "SECRET", "tool": "t" * 201}).json()["detail"]
+    assert detail == "tool must have at most 200 characters; wire must be 'plain' or 'mcp'"
+
+
+def test_every_address_may_say_which_client_it_is_for(client: httpx2.Client) -> None:
+    """A platform sets it once for all of them."""
+    spill_id = client.post("/spills", content=b"x" * 9_000, params={"client": "a"}).json()["spill_id"]
+    for path in ("", "/pages", "/inventory", "/content"):
+        assert client.get(f"/spills/{spill_id}{path}", params={"client": "a"}).status_code == 200
+
+
+@pytest.mark.parametrize(
     ("path", "status", "code"),
     [
         ("/spills/short", 400, "spill_id_malformed"),

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import pytest
@@ -116,20 +117,31 @@ def test_a_digest_is_checked_before_anybody_can_read(client: httpx2.Client, redi
 @pytest.mark.parametrize(
     "headers",
     [
-        {"Content-Encoding": "gzip"},
+        [("Content-Encoding", "gzip")],
+        [("Content-Encoding", "identity"), ("Content-Encoding", "gzip")],
         {"Content-Digest": "sha-512=:AAAA:"},
         {"Content-Digest": "sha-256=AAAA"},
         {"Content-Digest": digest(b"one"), "Repr-Digest": digest(b"another")},
     ],
-    ids=["a coding", "no sha-256", "not a digest", "two digests"],
+    ids=["a coding", "a second coding", "no sha-256", "not a digest", "two digests"],
 )
 def test_what_cannot_be_kept_or_checked_is_refused_before_anything_is_stored(
-    client: httpx2.Client, redis_url: str, heard: Heard, headers: dict[str, str]
+    client: httpx2.Client, redis_url: str, heard: Heard, headers: Any
 ) -> None:
     """A client that asks for a check gets it or an error."""
     answer = client.post("/spills", content=b"payload", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "arguments_invalid")
     assert heard.refusals == [("http", "arguments_invalid")]
+    assert keys(redis_url) == []
+
+
+@pytest.mark.parametrize("coding", ["gzip, chunked", "identity, chunked", "chunked\r\nTransfer-Encoding: chunked"])
+def test_transfer_codings_are_undone_or_refused(url: str, redis_url: str, coding: str) -> None:
+    """Chunked is the only one that is undone; what another has made of a payload is not the payload."""
+    with connected(url) as connection:
+        connection.sendall(head("POST", "/spills", Transfer_Encoding=coding) + chunk(b"payload") + chunk(b""))
+        answer = read_answer(connection)
+    assert answer.status in {400, 501}
     assert keys(redis_url) == []
 
 

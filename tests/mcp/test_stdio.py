@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spillcache import Keyring
 from spillcache.ids import new_id
 from spillcache.sync import SpillCache
@@ -80,20 +82,19 @@ def shake_hands(pipe: Pipe) -> None:
 
 
 def test_what_is_no_message_is_answered_at_once(redis_url: str, ring: Path) -> None:
-    """Broken JSON, invalid UTF-8, NUL, too deep, no JSON-RPC: an error each, and the next call is served."""
+    """Broken JSON, invalid UTF-8, too deep, no JSON-RPC: an error each, and the next call is served."""
     with started(redis_url, ring) as pipe:
         shake_hands(pipe)
         for line, code in (
             (b"{", -32700),
             (b"\xff\xfe\x00", -32700),
-            (b'{"jsonrpc":"2.0","id":1,"method":"a\x00b"}', -32700),
             (b"[" * 200_000, -32700),
             (b"[]", -32600),
             (b"17", -32600),
-            (b'{"jsonrpc":"2.0","id":1}', -32600),
         ):
             answer = pipe.ask(line)
             assert (answer["error"]["code"], answer["id"]) == (code, None), line[:20]
+            assert answer["error"]["data"]["next_step"]
         assert pipe.call(spill_id="typo")["isError"]
 
 
@@ -114,16 +115,31 @@ def test_a_huge_line_is_answered(redis_url: str, ring: Path) -> None:
         assert len(answer["message"]) < 200
 
 
-def test_bytes_that_are_not_utf_8_spoil_only_what_they_are_in(redis_url: str, ring: Path) -> None:
-    """A call with such an id is answered under its own JSON-RPC id."""
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (b'"caf\xe9"', -32700),
+        (b'"\\ud83d"', -32700),
+        (b'{"a":' * 5_000 + b"1" + b"}" * 5_000, -32700),
+        (b"1" * 5_000, -32700),
+        (b'"cut', -32700),
+    ],
+    ids=["not UTF-8", "half a surrogate pair", "deep", "huge number", "cut"],
+)
+def test_a_request_that_cannot_be_read_is_refused_under_its_own_id(
+    redis_url: str, ring: Path, value: bytes, code: int
+) -> None:
+    """Not with another text in place of its own, and not by silence; also where an id stands in its arguments."""
+    call = (
+        b'{"jsonrpc":"2.0","method":"tools/call","id":"five","params":{"id":6,"arguments":{"spill_id":' + value + b"}}}"
+    )
     with started(redis_url, ring) as pipe:
         shake_hands(pipe)
-        answer = pipe.ask(
-            b'{"jsonrpc":"2.0","id":5,"method":"tools/call",'
-            b'"params":{"name":"search_query_spill","arguments":{"spill_id":"\xff"}}}'
-        )
-        assert answer["id"] == 5
-        assert answer["result"]["isError"]
+        answer = pipe.ask(call)
+        assert (answer["id"], answer["error"]["code"]) == ("five", code)
+        assert answer["error"]["data"]["next_step"]
+        assert pipe.ask(b'{"jsonrpc":"2.0","id":1}')["id"] == 1
+        assert pipe.ask(b'{"jsonrpc":"2.0","id":2,"method":"a\x00b"}')["id"] == 2
 
 
 def test_a_page_is_one_line_within_the_budget(redis_url: str, ring: Path) -> None:

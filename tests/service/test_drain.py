@@ -162,5 +162,5 @@ def test_a_write_that_cannot_be_finished_leaves_nothing_for_ever(serve: Serve, r
         assert service.wait() == 0
         failed = upload.wait()
         between.release()
-    assert (failed.status_code, failed.json()["code"]) == (503, "store_unavailable")
+    assert (failed.status_code, failed.json()["code"]) == (503, "shutting_down")
     assert "FAILED" in failed.json()["next_step"]

@@ -156,6 +156,9 @@ async def test_without_good_credentials_there_is_one_answer(headers: list[tuple[
         ({}, "client=two%20words", "two words"),
         ({}, "client=%00", ""),
         ({}, "x=1", ""),
+        ({}, "&".join(["client=a", *("x" * 200)]), "a"),
+        ({}, "x&" * 200 + "myclient=b&client=a&client=b", "a"),
+        ({}, "client=%ff%zz", ""),
         ({"X-Spillcache-Client": "x" * 65}, "", ""),
     ],
 )
@@ -183,6 +186,16 @@ async def test_a_platform_may_say_which_client_it_is(headers: dict[str, str], qu
         ("localhost", "http://evil.example", 403),
         ("localhost", "null", 403),
         ("localhost", "http://localhost@evil.example", 403),
+        ("localhost", "http://evil@localhost", 403),
+        ("localhost", "http://[::1", 403),
+        ("localhost", "http://[::1]:80", 200),
+        ("localhost", "http://localhost/path", 403),
+        ("localhost", "http://localhost, http://evil.example", 403),
+        ("localhost:x", None, 403),
+        ("localhost:80:80", None, 403),
+        ("localhost:80,evil.example:80", None, 403),
+        ("evil.example#.inside:1", None, 403),
+        ("localhost:", None, 403),
     ],
 )
 async def test_pages_of_other_names_do_not_get_in(host: str, origin: str | None, status: int) -> None:
@@ -192,6 +205,33 @@ async def test_pages_of_other_names_do_not_get_in(host: str, origin: str | None,
         answer = await client.get("/app", headers=headers)
     assert answer.status_code == status
     assert (host or "absent") not in answer.text or status == 200
+
+
+async def test_two_hosts_are_none() -> None:
+    """Whoever is in front may have gone by the other; also where every name is served."""
+    async with client_of() as client:
+        answer = await client.get("/app", headers=[("Host", "localhost"), ("Host", "localhost")])
+    assert (answer.status_code, answer.json()["code"]) == (400, "arguments_invalid")
+
+
+@pytest.mark.parametrize(("host", "status"), [("any.example", 200), ("[::2]:1", 200), ("any.example:x", 403)])
+async def test_a_star_alone_is_every_name(host: str, status: int) -> None:
+    """At every port; but a name it must be."""
+    async with client_of(hosts=Hosts(["*"])) as client:
+        assert (await client.get("/app", headers={"Host": host})).status_code == status
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_probes_are_asked_not_told(path: str) -> None:
+    """GET and HEAD."""
+    async with client_of() as client:
+        posted = await client.post(path)
+        assert (await client.head(path)).status_code == 200
+    assert (posted.status_code, posted.headers["allow"], posted.json()["code"]) == (
+        405,
+        "GET, HEAD",
+        "arguments_invalid",
+    )
 
 
 async def test_probes_need_neither_credentials_nor_a_name() -> None:
@@ -254,6 +294,19 @@ async def test_a_bug_is_answered_as_one_and_logged_without_its_words(caplog: pyt
     assert said["type"] == "ValueError"
     assert said["raised"]
     assert "payload's words" not in answer.text + str(said)
+
+
+async def test_a_bug_in_finding_out_who_calls_is_one_too() -> None:
+    """Not the server's own answer, which says nothing."""
+
+    class Broken:
+        async def identify(self, authorization: bytes | None) -> Identity:
+            raise ValueError("a token's words")
+
+    async with client_of(authenticator=Broken()) as client:
+        answer = await client.get("/app")
+    assert (answer.status_code, answer.json()["code"]) == (500, "spill_error")
+    assert "token's words" not in answer.text
 
 
 async def test_a_bug_after_the_answer_has_begun_is_raised() -> None:

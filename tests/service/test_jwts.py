@@ -35,17 +35,24 @@ MAKERS: dict[str, Callable[[], SigningKey]] = {
 
 
 class Issuer:
-    """Publishes a key set on loopback. `asked` counts how often it was read; `broken` makes it fail."""
+    """Publishes a key set on loopback. `asked` counts how often it was read; `broken` makes it fail.
+
+    `raw` is sent in place of an answer.
+    """
 
     def __init__(self) -> None:
         self.keys: list[dict[str, Any]] = []
         self.asked = 0
         self.broken = False
+        self.raw: bytes | None = None
         issuer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.asked += 1
+                if issuer.raw is not None:
+                    self.wfile.write(issuer.raw)
+                    return
                 body = json.dumps({"keys": issuer.keys}).encode()
                 self.send_response(302 if self.path == "/moved" else 500 if issuer.broken else 200)
                 if self.path == "/moved":
@@ -278,6 +285,66 @@ async def _refused_soon(tokens: JsonWebTokens) -> None:
     raise AssertionError("the key still counts")
 
 
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"not http at all\r\n\r\n",
+        OK + b"Content-Length: 100\r\n\r\n{",
+        OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        OK + b"x: " + b"y" * 70_000 + b"\r\n\r\n",
+        OK + b"x: y\r\n" * 200 + b"\r\n",
+        OK + b"\r\n" + b"[" * 100_000,
+        OK + b'\r\n{"keys": ' + b'{"a":' * 100_000,
+    ],
+    ids=["closed", "no http", "cut", "bad chunk", "long header", "many headers", "deep", "deep keys"],
+)
+async def test_an_issuer_that_breaks_off_or_talks_nonsense_is_one_that_is_down(
+    issuer: Issuer, tokens: JsonWebTokens, clock: Clock, raw: bytes
+) -> None:
+    """Over a real connection: a typed error, and when it has come to its senses, its keys."""
+    issuer.publish(RSA_KEY, "k", "RS256")
+    issuer.raw = raw
+    with pytest.raises(KeysUnavailable):
+        await tokens.find(_signed(RSA_KEY))
+    issuer.raw, clock.now = None, 5.0
+    assert await tokens.find(_signed(RSA_KEY)) is not None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"kid": ["k"]},
+        {"kid": {}},
+        {"kty": ["RSA"]},
+        {"n": 7},
+        {"n": "AA", "e": "AA"},
+        {"e": None},
+        {"alg": ["RS256"]},
+        {"alg": "none"},
+        {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA", "alg": "ES256"},
+        {"kty": "OKP", "crv": "Ed25519", "x": "!", "alg": "EdDSA"},
+    ],
+)
+async def test_a_bad_key_is_passed_over_alone(issuer: Issuer, tokens: JsonWebTokens, bad: dict[str, Any]) -> None:
+    """The others of its set sign as ever."""
+    issuer.publish(RSA_KEY, "bad", "RS256")
+    issuer.keys[0] |= bad
+    issuer.publish(RSA_KEY, "k", "RS256")
+    assert await tokens.find(_signed(RSA_KEY)) is not None
+    with pytest.raises(Unauthorized):
+        await tokens.find(_signed(RSA_KEY, "bad"))
+
+
+async def test_a_token_whose_header_nests_without_end_is_none(tokens: JsonWebTokens) -> None:
+    """It is short, and reading it must not be what fails."""
+    header = base64.urlsafe_b64encode(b'{"alg":' + b"[" * 8_000).rstrip(b"=").decode()
+    assert await tokens.find(f"{header}.e30.e30") is None
+
+
 @pytest.mark.parametrize(
     "text", [b"", b"[]", b'{"keys": 1}', b"\xff", b'{"keys": [1, {"kty": "RSA"}]}', b"x" * (1 << 20)]
 )
@@ -297,8 +364,17 @@ async def test_a_redirect_is_not_followed(issuer: Issuer, clock: Clock) -> None:
 
 def test_keys_come_over_http(clock: Clock) -> None:
     """A file's address is refused at the start."""
-    with pytest.raises(ArgumentsInvalid, match="http"):
-        KeySet("file:///etc/passwd", monotonic=clock)
+    for url in ("file:///etc/passwd", "https://", "http://[::1"):
+        with pytest.raises(ArgumentsInvalid, match="http"):
+            KeySet(url, monotonic=clock)
+
+
+def test_keys_do_not_come_in_the_clear_from_another_machine() -> None:
+    """Whoever is on the way there could sign as they like."""
+    for url in ("http://issuer.example/jwks", "http://10.0.0.7/jwks", "http://localhost.example/jwks"):
+        with pytest.raises(ArgumentsInvalid, match="http:") as caught:
+            KeySet(url)
+        assert "SPILLCACHE_JWKS_URL" in caught.value.next_step
 
 
 @pytest.mark.parametrize("token", ["opaque", "a.b", "a.b.c", "..", "a.b.c.d"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from pathlib import Path
 
@@ -81,7 +82,11 @@ async def test_the_file_is_followed(file: Path) -> None:
     assert await tokens.find(newer) is not None
 
 
-@pytest.mark.parametrize("broken", ["", "{", '{"tokens": [{"sha256": "short", "tenant": "a"}]}', None])
+@pytest.mark.parametrize(
+    "broken",
+    ["", "{", '{"tokens": [{"sha256": "short", "tenant": "a"}]}', "[" * 200_000, None],
+    ids=["empty", "cut", "a short digest", "deep", "gone"],
+)
 async def test_a_broken_version_leaves_the_good_one_in_force(
     file: Path, broken: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -97,6 +102,38 @@ async def test_a_broken_version_leaves_the_good_one_in_force(
     clock.now = 4.0
     assert await tokens.find(new) is not None
     assert await tokens.find(old) is None
+
+
+async def test_a_version_that_was_read_half_written_is_read_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever was revoked by it gets in no longer than until it can be read, though nothing about it changes."""
+    clock = Clock()
+    (old,) = _written(file, "a")
+    tokens = TokenFile(file, monotonic=clock)
+    (new,) = _written(file, "b")
+    whole = Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda *args, **options: whole(*args, **options)[:20])
+    for clock.now in (1.0, 2.0):
+        assert await tokens.find(old) is not None
+    monkeypatch.undo()
+    clock.now = 3.0
+    assert await tokens.find(old) is None
+    assert await tokens.find(new) is not None
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == ["tokens_not_reloaded"]
+
+
+async def test_a_version_of_the_same_size_and_time_is_seen(file: Path) -> None:
+    """Copying tools set the time of the content; that of the change they cannot."""
+    clock = Clock()
+    (old,) = _written(file, "a")
+    tokens = TokenFile(file, monotonic=clock)
+    before = os.stat(file)  # noqa: PTH116 - as Path.stat
+    (new,) = _written(file, "b")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    clock.now = 1.0
+    assert await tokens.find(old) is None
+    assert await tokens.find(new) is not None
 
 
 @pytest.mark.parametrize(

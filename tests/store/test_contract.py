@@ -54,7 +54,7 @@ def ttls(client: redis.Redis) -> set[int]:
 
 
 async def test_a_spill_is_hashes_of_256_chunks_under_its_own_hash_tag(cache: SpillCache, admin: redis.Redis) -> None:
-    """Segment 0 has inventory, summary and series beside the manifest, which every segment has; nothing else is stored."""
+    """Segment 0 has inventory, summary and series beside the manifest, which every segment has, and nothing else."""
     spill_id = (await cache.put(noise(SEGMENT_BYTES + 1))).spill_id
     assert set(admin.keys()) == {key_of(spill_id, 0).encode(), key_of(spill_id, 1).encode()}
     first = {str(index).encode() for index in range(256)} | {b"m", b"inv", b"meta", b"series"}

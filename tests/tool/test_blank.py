@@ -8,22 +8,21 @@ from typing import Any
 import pytest
 
 from spillcache.tool.blank import in_words
-from tests.tool.results import image, result, text
+from tests.servers.caches import cache_on
+from tests.tool.results import envelope_in, image, result, spill, text
 
 EMPTY: dict[str, dict[str, Any]] = {
     "nothing": result(),
-    "no content": {"isError": False},
-    "content is null": {"content": None, "isError": False},
     "an error without a word": result(error=True),
     "an empty text": result(text("")),
     "a blank text": result(text(" \n")),
     "two empty texts": result(text(""), text("\t")),
-    "a text that is not there": result({"type": "text"}),
     "null": result(structuredContent={"result": None}),
     "an empty list": result(structuredContent={"result": []}),
     "an empty text in a wrap": result(structuredContent={"result": ""}),
     "nothing in an object": result(structuredContent={}),
     "null itself": result(structuredContent=None),
+    "only null": {"structuredContent": None, "isError": False},
 }
 
 
@@ -41,7 +40,7 @@ def test_an_empty_result_says_that_it_is_empty(sent: dict[str, Any]) -> None:
 
 def test_no_two_kinds_of_empty_are_told_alike() -> None:
     """Null, an empty list, an empty text and nothing at all are four answers; an error is a fifth."""
-    names = set(EMPTY) - {"no content", "content is null", "a text that is not there"}
+    names = set(EMPTY) - {"only null"}
     told = {in_words(EMPTY[name])["content"][0]["text"] for name in names}
     assert len(told) == len(names)
     assert any("error" in words for words in told)
@@ -68,4 +67,20 @@ def test_long_values_are_pointed_to_not_repeated() -> None:
     (block,) = in_words(result(structuredContent={"rows": ["x" * 90] * 9}))["content"]
     assert "structuredContent" in block["text"]
     assert len(block["text"]) < 200
-    assert len(in_words(result(text(" " * 9_000)))["content"][0]["text"]) < 200
+
+
+def test_long_blanks_stay_behind_the_words() -> None:
+    """They may be data to whoever asked: none is dropped, but for texts of no letter at all."""
+    blocks = [text("\t\n" * 450), text(""), text(" " * 90)]
+    words, *others = in_words(result(*blocks))["content"]
+    assert "follows" in words["text"]
+    assert len(words["text"]) < 200
+    assert others == [blocks[0], blocks[2]]
+
+
+async def test_blanks_that_leave_no_room_for_words_are_spilled(redis_url: str) -> None:
+    """Every byte of them is stored, and the answer keeps its budget."""
+    sent = result(text(" " * 7_400))
+    async with cache_on(redis_url) as cache:
+        answer = await spill(cache, sent)
+        assert await cache.fetch(envelope_in(answer)["spill_id"]) == b" " * 7_400

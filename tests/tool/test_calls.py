@@ -14,7 +14,7 @@ import orjson
 import pytest
 import redis
 
-from spillcache import Keyring, SpillCache
+from spillcache import Keyring, SpillCache, defaults
 from spillcache.errors import CODES, BudgetTooSmall, ResultAmbiguous, SpillError
 from spillcache.ids import new_id
 from spillcache.tool.calls import answer_call
@@ -160,7 +160,7 @@ async def test_no_budget_is_above_the_cap(cache: SpillCache) -> None:
     """Whatever a face says."""
     envelope = await cache.put(noise(2 << 20))
     result = await call(cache, budget=10**9, spill_id=envelope.spill_id)
-    assert len(orjson.dumps(STAMP | result)) <= 512 << 10
+    assert len(orjson.dumps(STAMP | result)) <= defaults.MAX_PAGE_BYTES
 
 
 @pytest.mark.parametrize("options", [JSON, RAW, STRUCTURED], ids=["json", "raw", "structured"])

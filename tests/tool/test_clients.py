@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spillcache import defaults
 from spillcache.errors import ArgumentsInvalid
 from spillcache.tool.clients import KNOWN_LIMITS
 
@@ -52,7 +53,7 @@ def test_nobody_gets_more_than_the_cap() -> None:
     limits = KNOWN_LIMITS.extended({"my-agent": 10**9}, cap=15_000)
     assert limits.budget_for(["my-agent"]) == limits.budget_for(["claude-code"]) == 15_000
     assert limits.budget_for(["somebody"], 10**9) == 15_000
-    assert KNOWN_LIMITS.budget_for([], 10**9) == 512 << 10
+    assert KNOWN_LIMITS.budget_for([], 10**9) == defaults.MAX_PAGE_BYTES
 
 
 def test_a_budget_that_no_answer_can_have_is_refused() -> None:

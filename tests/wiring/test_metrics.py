@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from spillcache.errors import SpillCorrupt, SpillError, SpillLost, StoreBusy, Unauthorized
 from spillcache.ids import new_id
 from spillcache.watch import Refused, Served, Verb, Written
-from spillcache.wiring.metrics import MAX_TOOLS, Metrics
+from spillcache.wiring.metrics import MAX_TOOLS, MAX_WALKS, Metrics
 
 ID = new_id(bytes(range(15)))
 
@@ -22,9 +22,16 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
     return metrics.registry.get_sample_value(name, labels)
 
 
-def served(start: int = 0, status: str = "PARTIAL", result_status: str | None = None, *, began: bool = False) -> Served:
+def served(
+    start: int = 0,
+    status: str = "PARTIAL",
+    result_status: str | None = None,
+    *,
+    began: bool = False,
+    walk: int = 1,
+) -> Served:
     """A page of tool "batch"."""
-    return Served(ID, "batch", 1, start, start + 10, 100, status, result_status, began)
+    return Served(ID, "batch", walk, start, start + 10, 100, status, result_status, began)
 
 
 def fail(metrics: Metrics, verb: Verb, error: BaseException) -> None:
@@ -53,7 +60,7 @@ def test_spills_are_counted_with_their_bytes(metrics: Metrics) -> None:
 def test_walks_that_begin_and_complete_are_counted_apart(metrics: Metrics) -> None:
     """Of a payload and of one result, by tool: the difference is who stopped early."""
     pages = [served(began=True), served(10), served(90, "COMPLETE")]
-    for page in [*pages, served(began=True), served(40, began=True), served(50, result_status="COMPLETE")]:
+    for page in [*pages, served(began=True), served(40, began=True), served(50, result_status="COMPLETE", walk=2)]:
         metrics.page_served(page)
     assert value(metrics, "spillcache_walks_begun_total", tool="batch", of="payload") == 2
     assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="payload") == 1
@@ -61,6 +68,22 @@ def test_walks_that_begin_and_complete_are_counted_apart(metrics: Metrics) -> No
     assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="result") == 1
     assert value(metrics, "spillcache_pages_total", status="PARTIAL") == 5
     assert value(metrics, "spillcache_pages_total", status="COMPLETE") == 1
+
+
+def test_a_walk_completes_once(metrics: Metrics) -> None:
+    """However often its last page is read again; the pages are counted each time. Old walks are forgotten."""
+    for _ in range(5):
+        metrics.page_served(served(90, "COMPLETE"))
+        metrics.page_served(served(90, result_status="COMPLETE", walk=2))
+    assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="payload") == 1
+    assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="result") == 1
+    assert value(metrics, "spillcache_pages_total", status="COMPLETE") == 5
+    for walk in range(3, MAX_WALKS + 3):
+        metrics.page_served(served(90, "COMPLETE", walk=walk))
+        metrics.page_served(served(90, "COMPLETE"))  # still read
+    assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="payload") == MAX_WALKS + 1
+    metrics.page_served(served(90, result_status="COMPLETE", walk=2))
+    assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="result") == 2
 
 
 def test_acts_are_timed_and_their_errors_counted(metrics: Metrics) -> None:

@@ -42,6 +42,11 @@ class Asked:
         return self.context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @property
+    def may_be_held(self) -> bool:
+        """Whether a question of a call can become its answer: a modern client's, whose next request comes here too."""
+        return self.modern and self.context.request is None
+
+    @property
     def on_progress(self) -> ProgressFnT | None:
         """Where progress goes; None when the client did not ask for any."""
         wants = "progressToken" in (self.params.get("_meta") or {})

@@ -14,11 +14,12 @@ from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import event_from_wire
-from mcp_types import INVALID_REQUEST, ServerNotification, ServerRequest
+from mcp_types import ServerNotification, ServerRequest
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, RootModel
+
+from spillcache.mcp.proxy.holding import Holding
 
 Context = ServerRequestContext[Any, Any]
 
@@ -40,6 +41,7 @@ class Audience:
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
+        self.holding = Holding()
         self._standing: ServerSession | None = None
         self._present: dict[object, Context] = {}
 
@@ -75,7 +77,7 @@ class Audience:
     async def ask(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """Ask the client what an upstream asks. Raises `MCPError` where nobody can be asked."""
         if self._standing is None or not self.can_answer:
-            raise MCPError(INVALID_REQUEST, "no client can be asked over this connection")
+            return await self.holding.ask(method, params)
         request = cast("ServerRequest", _Raw(method=method, params=_plain(params)))
         answer = await self._standing.send_request(request, _RawResult)
         return answer.root

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH
 
@@ -64,10 +64,12 @@ class Calls:
         )
 
     async def _run(self, asked: Asked, catalogue: Catalogue, inner: str) -> dict[str, Any]:
-        async def send(params: Mapping[str, Any]) -> dict[str, Any]:
-            return await catalogue.link.request("tools/call", params, on_progress=asked.on_progress)
+        async def send(params: dict[str, Any], on_progress: ProgressFnT | None = asked.on_progress) -> dict[str, Any]:
+            return await catalogue.link.request("tools/call", params, on_progress=on_progress)
 
         params = {**asked.params, "name": inner}
+        if asked.may_be_held and not (await catalogue.link.session()).modern:
+            return await asked.links.audience.holding.call(asked.context, params, send)
         try:
             return await answered(asked, params, send)
         except MCPError as error:

@@ -6,7 +6,6 @@ what goes wrong with a POST is answered here by a JSON-RPC error, which the tran
 
 from __future__ import annotations
 
-import codecs
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,11 +14,13 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError
+from mcp_types import JSONRPCError, RequestId
 
-from spillcache.errors import PayloadTooLarge, SpillError, UpstreamUnavailable
+from spillcache.errors import SpillError, UpstreamUnavailable
 from spillcache.mcp.proxy.config import Upstream
-from spillcache.mcp.proxy.failures import error_data, lost
+from spillcache.mcp.proxy.events import Events, Resumable, answer_in
+from spillcache.mcp.proxy.failures import error_data, lost, not_json, over_cap
+from spillcache.mcp.whose import id_of
 
 _CONNECT_S = 10.0
 _WRITE_S = 60.0
@@ -58,6 +59,7 @@ class _OneAtATime(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=None, keepalive_expiry=30.0))
         self._cap = cap
         self._ended = ended
+        self._resumable = Resumable()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -70,10 +72,15 @@ class _OneAtATime(httpx2.AsyncBaseTransport):
         if refused is not None:
             await response.aclose()
             return _answer(refused, request)
-        if response.headers.get("content-type", "").lower().startswith("application/json"):
+        content_type = response.headers.get("content-type", "").lower()
+        if content_type.startswith("application/json"):
             return await self._whole(request, response)
-        if "content-encoding" not in response.headers and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Utf8(response.stream)
+        if content_type.startswith("text/event-stream"):
+            asked = _request_id(request) if request.method == "POST" else self._resumable.asked_by(request)
+            events = Events(response, self._cap, asked, self._resumable)
+            return httpx2.Response(
+                response.status_code, headers=_decoded_headers(response), stream=events, request=request
+            )
         return response
 
     def _refused(self, request: httpx2.Request, response: httpx2.Response) -> SpillError | None:
@@ -95,38 +102,36 @@ class _OneAtATime(httpx2.AsyncBaseTransport):
             async for part in response.aiter_bytes():
                 body += part
                 if len(body) > self._cap:
-                    return _answer(
-                        PayloadTooLarge(f"the tool's server sent more than {self._cap} bytes; nothing of it was kept"),
-                        request,
-                    )
+                    return _answer(over_cap(self._cap), request)
         except httpx2.TransportError:
             return _answer(lost(), request)
+        except httpx2.DecodingError:
+            return _answer(not_json(), request)
         finally:
             await response.aclose()
-        headers = [(name, value) for name, value in response.headers.multi_items() if name not in _ENCODED]
-        return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=request)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _Utf8(httpx2.AsyncByteStream):
-    """An event stream that ends where it is not UTF-8: the client would replace what it cannot read, silently."""
-
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        check = codecs.getincrementaldecoder("utf-8")()
-        async for part in self._inner:
+        request_id = _request_id(request)
+        if response.status_code < 300 and request_id is not None:
             try:
-                check.decode(part)
-            except UnicodeDecodeError:
-                raise httpx2.ReadError("the event stream is not UTF-8") from None
-            yield part
+                body = bytearray(answer_in(bytes(body), request_id))
+            except SpillError as error:
+                return _answer(error, request)
+        return httpx2.Response(
+            response.status_code, headers=_decoded_headers(response), content=bytes(body), request=request
+        )
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _request_id(request: httpx2.Request) -> RequestId | None:
+    """The id of the JSON-RPC request that a POST carries; None where it carries none."""
+    if request.method != "POST":
+        return None
+    return id_of(request.content)
+
+
+def _decoded_headers(response: httpx2.Response) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in response.headers.multi_items() if name not in _ENCODED]
 
 
 #: What described the body on the wire, and no longer does once it is decoded.

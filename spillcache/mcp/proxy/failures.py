@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ErrorData
 
-from spillcache.errors import CODES, SpillError, UpstreamUnavailable
+from spillcache.errors import CODES, PayloadTooLarge, SpillError, UpstreamUnavailable
 
 #: In the range that JSON-RPC leaves to implementations; the protocol's own allocations end well above it.
 FAILED: Final = -32098
@@ -44,6 +44,8 @@ def typed(error: MCPError, *, alive: bool) -> SpillError | None:
     message = error.error.message
     if error.error.code == PARSE_ERROR and message.startswith("Failed to parse"):
         return not_json()  # the transport's own message quotes what it could not parse
+    if message.startswith("SSE stream failed"):  # all that the transport says of an event over its limit
+        return PayloadTooLarge("the tool's server sent more in one message than is taken; nothing of it was kept")
     closed = not alive or message == "Connection closed" or message.startswith("SSE stream")
     return lost() if error.error.code == CONNECTION_CLOSED and closed else None
 
@@ -54,6 +56,28 @@ def not_json() -> UpstreamUnavailable:
         "the tool's server answered with something that is not JSON-RPC",
         next_step="Tell the operator that the tool's server is broken. This is a FAILED call, not an empty result.",
     )
+
+
+def not_utf8() -> UpstreamUnavailable:
+    """The upstream's answer is in another encoding."""
+    return UpstreamUnavailable(
+        "the tool's server answered with bytes that are not UTF-8, so its answer cannot be told from another",
+        next_step="Ask the tool for other data, or tell the operator: a retry will give the same bytes. "
+        "This is a FAILED call, not an empty result.",
+    )
+
+
+def not_mine() -> UpstreamUnavailable:
+    """An answer came that bears no id of a request that was made, so it is not known whose it is."""
+    return UpstreamUnavailable(
+        "the tool's server answered a request that was not made, so the answer to this one is not known",
+        next_step=f"Tell the operator that the tool's server is broken. {_MAY_HAVE_RUN}",
+    )
+
+
+def over_cap(cap: int) -> PayloadTooLarge:
+    """An upstream's message is larger than is taken, in bytes."""
+    return PayloadTooLarge(f"the tool's server sent more than {cap} bytes in one message; nothing of it was kept")
 
 
 def lost() -> UpstreamUnavailable:

@@ -7,90 +7,58 @@ it, nor pass for its answer: where the line still says which request it belongs 
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, RequestId, jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp_types import JSONRPCError
 
-from spillcache.errors import PayloadTooLarge, SpillError, UpstreamUnavailable
-from spillcache.mcp.lines import HEAD_BYTES, Overlong
-from spillcache.mcp.proxy.failures import error_data, not_json
-
-_ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,200}")')
+from spillcache.errors import SpillError
+from spillcache.mcp.lines import Overlong
+from spillcache.mcp.messages import BadLine, read_message
+from spillcache.mcp.proxy.failures import error_data, not_json, not_utf8, over_cap
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A line that is no message, and nobody's answer. `why` holds none of it."""
+    """A line that is no message. `why` holds none of it.
+
+    `error` is for all that wait, where the line was somebody's answer and does not say whose; None where it was
+    nobody's.
+    """
 
     why: str
+    error: SpillError | None = None
 
 
-def read_line(line: bytes | Overlong, cap: int) -> SessionMessage | Unreadable | None:
-    """The message of a line; None for a blank one.
-
-    A control character that JSON wants escaped (NUL, say) is taken as it is: nothing is lost by that.
-    """
-    if isinstance(line, Overlong):
-        found = _id_in(line.tail) if _id_in(line.head) is None else _id_in(line.head)
-        return _failed(found, _too_large(cap), f"a line of {line.size} bytes, over the cap of {cap}")
-    if not line.strip():
-        return None
+def read_line(line: bytes | Overlong, cap: int) -> list[SessionMessage | Unreadable]:
+    """The messages of a line: none of a blank one, one as a rule, several of a batch."""
+    if isinstance(line, bytes) and not line.strip():
+        return []
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
-        return _salvage(line)
+        return [SessionMessage(read_message(line))]
+    except BadLine as bad:
+        batch = _batch(line) if isinstance(line, bytes) and bad.fault == "message" else []
+        if batch:
+            return [found for one in batch for found in read_line(json.dumps(one).encode(), cap)]
+        return [_failed(bad, _error(bad, cap))]
 
 
-def _salvage(line: bytes) -> SessionMessage | Unreadable:
-    try:
-        message = json.loads(line.decode(), strict=False)
-        json.dumps(message, ensure_ascii=False).encode()  # half a surrogate pair cannot be handed on
-        return SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False))
-    except UnicodeError:
-        return _failed(_lenient_id(line), _not_utf8(), "a line that is not UTF-8")
-    except (ValueError, RecursionError, ValidationError):
-        found = _lenient_id(line) if line.lstrip().startswith(b"{") else None
-        return _failed(found, not_json(), f"a line of {len(line)} bytes that is not JSON-RPC")
+def _batch(line: bytes) -> list[Any]:
+    """The messages of an array of them, which one revision of the protocol had. An array in one is none."""
+    found = json.loads(line, strict=False) if line.lstrip().startswith(b"[") else []
+    return found if all(isinstance(one, dict) for one in found) else []
 
 
-def _lenient_id(line: bytes) -> RequestId | None:
-    """The id of the request that a damaged line answers, as far as it can be told."""
-    try:
-        message: Any = json.loads(line.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
-        return _id_in(line[:HEAD_BYTES]) if b'"jsonrpc"' in line else None
-    if not isinstance(message, dict) or "method" in message:
-        return None
-    found = message.get("id")
-    return found if isinstance(found, int | str) and not isinstance(found, bool) else None
+def _failed(bad: BadLine, error: SpillError) -> SessionMessage | Unreadable:
+    if bad.whose.asks or not (bad.whose.speaks or bad.whose.answers or bad.whose.request_id is not None):
+        return Unreadable(str(bad))
+    if bad.whose.request_id is None:
+        return Unreadable(str(bad), error)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=bad.whose.request_id, error=error_data(error)))
 
 
-def _id_in(part: bytes) -> RequestId | None:
-    found = _ID.search(part)
-    if found is None:
-        return None
-    value: int | str = json.loads(found[1].decode("utf-8", "replace"))
-    return value
-
-
-def _failed(request_id: RequestId | None, error: SpillError, why: str) -> SessionMessage | Unreadable:
-    if request_id is None:
-        return Unreadable(why)
-    data: ErrorData = error_data(error)
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=data))
-
-
-def _too_large(cap: int) -> SpillError:
-    return PayloadTooLarge(f"the tool's server sent more than {cap} bytes in one message; nothing of it was kept")
-
-
-def _not_utf8() -> SpillError:
-    return UpstreamUnavailable(
-        "the tool's server answered with bytes that are not UTF-8, so its answer cannot be told from another",
-        next_step="Ask the tool for other data, or tell the operator: a retry will give the same bytes. "
-        "This is a FAILED call, not an empty result.",
-    )
+def _error(bad: BadLine, cap: int) -> SpillError:
+    if bad.fault == "size":
+        return over_cap(cap)
+    return not_utf8() if bad.fault == "encoding" else not_json()

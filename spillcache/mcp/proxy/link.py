@@ -26,7 +26,7 @@ from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.endpoint import endpoint_streams
 from spillcache.mcp.proxy.failures import typed
 from spillcache.mcp.proxy.names import public_uri
-from spillcache.mcp.proxy.session import Greeting, UpstreamSession, open_session
+from spillcache.mcp.proxy.session import EndedByQuestion, Greeting, UpstreamSession, open_session
 from spillcache.mcp.proxy.subscriptions import Subscriptions
 
 _log = logging.getLogger("spillcache")
@@ -76,6 +76,7 @@ class Link:
         self._outcome = anyio.Event()
         self._stale = anyio.Event()
         self._why = "it has not answered yet"
+        self._asks = True
         self._has_been_up = False
         self._log_level: str | None = None
 
@@ -92,6 +93,9 @@ class Link:
             try:
                 await self._once()
             except Exception as error:  # whatever it was, the next attempt may go well
+                self._asks = not isinstance(_first(error), EndedByQuestion)
+                if not self._asks:
+                    continue
                 self._why = _reason(error)
                 _log.warning("upstream_failed", extra={"upstream": self.namespace, "why": self._why})
             if self._session is None:  # else it was up: who waits by now waits for the next attempt
@@ -173,7 +177,12 @@ class Link:
             async with (
                 streams as (read, write),
                 open_session(
-                    read, write, self._greeting, on_request=self._on_request, on_notify=self._on_notify
+                    read,
+                    write,
+                    self._greeting,
+                    on_request=self._on_request,
+                    on_notify=self._on_notify,
+                    asks=self._asks,
                 ) as session,
             ):
                 patience.deadline = float("inf")
@@ -213,10 +222,16 @@ _OURS: Final = frozenset(
 )
 
 
-def _reason(error: BaseException) -> str:
-    """What went wrong, in words that hold nothing secret: no command, no URL, no text of the upstream's."""
+def _first(error: BaseException) -> BaseException:
+    """What a task group wrapped, or one of several."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong, in words that hold nothing secret: no command, no URL, no text of the upstream's."""
+    error = _first(error)
     if isinstance(error, UpstreamUnavailable):
         return error.message
     if isinstance(error, OSError) and error.strerror:

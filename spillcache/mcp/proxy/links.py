@@ -125,6 +125,7 @@ class Links:
     async def _keep(self, key: tuple[str, str], links: CallerLinks, for_ever: bool) -> None:
         with links.scope:
             async with anyio.create_task_group() as tasks:
+                links.audience.holding.tasks = tasks
                 for link in links.links.values():
                     tasks.start_soon(link.run)
                 while for_ever or not self._is_idle(links):  # noqa: ASYNC110 - time passes unannounced

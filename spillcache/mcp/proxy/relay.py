@@ -9,7 +9,8 @@ Which eras work together, client before upstream:
 |---|---|---|
 | handshake client, stdio | everything | everything; questions of a call are put to the client while it waits |
 | handshake client, HTTP | all but questions, changes and subscriptions: nobody can be reached between requests | same |
-| modern client | all but questions: in that era nobody is asked during a call, so none is offered | everything |
+| modern client, stdio | everything; a call that asks is held, and asks by its answer (one such call at a time) | all |
+| modern client, HTTP | all but questions: none are offered, as the next request may go elsewhere | everything |
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import structlog
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -207,12 +209,9 @@ def _validate(context: Context) -> None:
 
 
 def _greeting(context: Context, *, modern: bool) -> Greeting:
-    """Who the one client on stdio is. A modern one cannot be asked during a call, so a handshake upstream must not try.
-
-    A modern upstream is told with each request what that request's client can do.
-    """
+    """Who the one client on stdio is. A modern upstream is told with each request what that request's client can do."""
     params: dict[str, Any] = dict(context.params or {})
     if modern:
         meta = params.get("_meta") or {}
-        return Greeting(meta.get(CLIENT_INFO_META_KEY) or {}, {})
+        return Greeting(meta.get(CLIENT_INFO_META_KEY) or {}, meta.get(CLIENT_CAPABILITIES_META_KEY) or {})
     return Greeting(params.get("clientInfo") or {}, params.get("capabilities") or {})

@@ -29,7 +29,6 @@ from mcp.shared.message import SessionMessage
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
     CLIENT_INFO_META_KEY,
-    CONNECTION_CLOSED,
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
@@ -50,6 +49,10 @@ _DISCOVER_S: Final = 10.0  # what the SDK's clients give the question that a leg
 _ENVELOPE: Final = frozenset(
     {PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY}
 )
+
+
+class EndedByQuestion(Exception):
+    """The connection ended on the question of the newer era: some servers end on all that precedes the handshake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +140,13 @@ async def open_session(
     *,
     on_request: OnRequest,
     on_notify: OnNotify,
+    asks: bool = True,
 ) -> AsyncIterator[UpstreamSession]:
     """Negotiate with the server at the other end of these streams, in its own era.
 
     Asks a modern server's question first and falls back to the handshake: a client that insists on the new era sees no
-    tools of an old server, and no error. Raises `MCPError`, `UpstreamUnavailable`.
+    tools of an old server, and no error. Without `asks` there is the handshake alone. Raises `MCPError`,
+    `UpstreamUnavailable`, and `EndedByQuestion` where it is worth another connection without the question.
     """
     dispatcher: JSONRPCDispatcher = JSONRPCDispatcher(read, write)
     closed = anyio.Event()
@@ -155,19 +160,26 @@ async def open_session(
     async with anyio.create_task_group() as tasks:
         await tasks.start(run)
         try:
-            version, hello = await _negotiate(dispatcher, greeting)
+            version, hello = await (
+                _negotiate(dispatcher, greeting, closed) if asks else _initialize(dispatcher, greeting)
+            )
             yield UpstreamSession(dispatcher, greeting, version, hello, closed)
         finally:
             tasks.cancel_scope.cancel()
 
 
-async def _negotiate(dispatcher: JSONRPCDispatcher, greeting: Greeting) -> tuple[str, dict[str, Any]]:
+async def _negotiate(
+    dispatcher: JSONRPCDispatcher, greeting: Greeting, closed: anyio.Event
+) -> tuple[str, dict[str, Any]]:
     version: str | None = LATEST_MODERN_VERSION
     while version is not None:
         try:
             hello = await _discover(dispatcher, greeting, version)
         except MCPError as error:
-            if error.code in (CONNECTION_CLOSED, FAILED):
+            # Not by the code of a closed connection: servers with sessions refuse the question with the same one.
+            if closed.is_set() or error.error.message == "Connection closed":
+                raise EndedByQuestion from None
+            if error.code == FAILED:
                 raise
             named = _named(error)
             version = None if named == version else named  # once more at a version that the server names

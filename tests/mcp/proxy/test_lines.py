@@ -17,10 +17,11 @@ from spillcache.mcp.proxy.lines import Unreadable, read_line
 CAP = 10_000
 
 
-def read(line: bytes) -> SessionMessage | Unreadable | None:
-    """A whole line, through the buffer."""
+def read(line: bytes) -> SessionMessage | Unreadable:
+    """The message of a whole line, through the buffer."""
     (cut,) = LineBuffer(CAP).feed(line + b"\n")
-    return read_line(cut, CAP)
+    (found,) = read_line(cut, CAP)
+    return found
 
 
 def answer(text: str = "fine") -> dict[str, Any]:
@@ -28,7 +29,7 @@ def answer(text: str = "fine") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 7, "result": {"text": text}}
 
 
-def failed(message: SessionMessage | Unreadable | None) -> JSONRPCError:
+def failed(message: SessionMessage | Unreadable) -> JSONRPCError:
     """The error that stands for a damaged answer to request 7."""
     assert isinstance(message, SessionMessage)
     assert isinstance(message.message, JSONRPCError)
@@ -95,12 +96,60 @@ def test_an_answer_cut_short_fails_its_request() -> None:
     assert failed(read(json.dumps(answer("x" * 50)).encode()[:-30])).error.data["status"] == "FAILED"
 
 
+@pytest.mark.parametrize("id_last", [False, True])
+def test_an_id_inside_an_answer_is_not_the_answers(id_last: bool) -> None:
+    """Data has ids as well: a row's must not fail the call of that number in place of the one that was answered."""
+    result = {"rows": [{"id": 3}] * 10, "text": "x" * CAP, "more": [{"id": 4}]}
+    whole: dict[str, Any] = {"result": result, "jsonrpc": "2.0"}
+    whole = {**whole, "id": 7} if id_last else {"id": 7, **whole}
+    assert failed(read(json.dumps(whole).encode())).error.data["code"] == "payload_too_large"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"result":{"rows":[{"id":3}],"text":"' + b"x" * CAP + b'"},"jsonrpc":"2.0","more":{"id":4}}',
+        b'{"jsonrpc":"2.0","result":{"rows":[{"id":3}],"text":"cut',
+        b'{"jsonrpc":"2.0","result":{"text":"\\"id\\":3"},"extra":[}, "id":7}',
+        b'{"jsonrpc":"2.0","result":{"rows":[{"id":3}]}}',
+        b'[[{"jsonrpc":"2.0","id":3,"result":{}}],{"jsonrpc":"2.0","id":4,"result":{}}]',
+    ],
+)
+def test_an_answer_that_does_not_say_whose_it_is_certainly_is_an_error_for_all_that_wait(line: bytes) -> None:
+    """It was one of theirs, and no other answer will come."""
+    found = read(line)
+    assert isinstance(found, Unreadable)
+    assert found.error is not None
+    assert found.error.next_step
+
+
+def test_a_byte_order_mark_is_no_part_of_a_message() -> None:
+    """Some runtimes write one before all else."""
+    message = read(b"\xef\xbb\xbf" + json.dumps(answer()).encode())
+    assert isinstance(message, SessionMessage)
+    assert isinstance(message.message, JSONRPCResponse)
+
+
+def test_messages_of_a_batch_are_read_one_by_one() -> None:
+    """One revision of the protocol had them."""
+    batch = [answer(), {"jsonrpc": "2.0", "id": 8}, {"jsonrpc": "2.0", "method": "notifications/x"}]
+    whole, half, told = read_line(json.dumps(batch).encode(), CAP)
+    assert isinstance(whole, SessionMessage)
+    assert isinstance(whole.message, JSONRPCResponse)
+    assert isinstance(half, SessionMessage)
+    assert isinstance(half.message, JSONRPCError)
+    assert half.message.id == 8
+    assert isinstance(told, SessionMessage)
+
+
 @pytest.mark.parametrize("junk", [b"\xff\xfe\x00", b"\x00\x00", b"Starting server...", b"{}", b"[1]", b"null"])
 def test_what_is_nobodys_answer_is_only_noted(junk: bytes) -> None:
-    """Servers print to their output; it must not end the connection."""
-    assert isinstance(read(junk), Unreadable)
+    """Servers print to their output; it must not end the connection, nor anybody's call."""
+    found = read(junk)
+    assert isinstance(found, Unreadable)
+    assert found.error is None
 
 
 def test_a_blank_line_is_nothing() -> None:
     """Not even worth a note."""
-    assert read(b"  \r") is None
+    assert read_line(b"  \r", CAP) == []

@@ -49,7 +49,8 @@ async def test_an_idle_link_ends_and_one_in_use_does_not() -> None:
     async with running(idle_s=0.05) as links:
         idle, busy = links.of("idle", GREETING), links.of("busy", GREETING)
         with busy.in_use():
-            gone, kept = await child_of(idle), await child_of(busy)
+            with idle.in_use():
+                gone, kept = await child_of(idle), await child_of(busy)
             await anyio.to_thread.run_sync(until, lambda: not alive(gone), "the idle one is gone")
             assert alive(kept)
             assert links.of("idle", GREETING) is not idle

@@ -13,6 +13,7 @@ from mcp.client import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict, FileUrl
 
+from spillcache.mcp.proxy.config import make_upstream
 from tests.mcp.proxy.conftest import Eras
 from tests.mcp.proxy.fronts import answer_of, before, text_of, walked
 from tests.mcp.proxy.upstreams.sizes import metrics
@@ -190,6 +191,7 @@ async def _elicited(_context: ClientRequestContext, params: types.ElicitRequestP
         ("legacy", "legacy", "answered 7"),
         ("legacy", "modern", "answered 7 after asked"),
         ("auto", "modern", "answered 7 after asked"),
+        ("auto", "legacy", "answered 7"),
     ],
 )
 async def test_a_tools_question_reaches_the_client(redis_url: str, eras: Eras, mode: str, era: str, said: str) -> None:
@@ -198,14 +200,37 @@ async def test_a_tools_question_reaches_the_client(redis_url: str, eras: Eras, m
         assert text_of(await client.call_tool("ask")) == said
 
 
-async def test_a_question_that_nobody_can_answer_is_an_error(redis_url: str, eras: Eras) -> None:
-    """An old server cannot ask a new client: it is told so at once, and the call does not hang."""
-    async with before(eras["legacy"].upstream, redis_url, mode="auto", elicitation_callback=_elicited) as client:
-        with pytest.raises(MCPError):
-            await client.call_tool("ask")
+async def test_a_question_that_nobody_can_be_asked_is_an_error(redis_url: str, eras: Eras) -> None:
+    """It is not known which of two calls asks; neither hangs, and what the others do is not disturbed."""
+    behind = eras["legacy"]
+    async with before(behind.upstream, redis_url, elicitation_callback=_elicited) as client:
+        waits = behind.told("waiting")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "slow")
+            await behind.tells("waiting", waits + 1)
+            with pytest.raises(MCPError, match="2 calls are running"):
+                await client.call_tool("ask")
+            tasks.cancel_scope.cancel()
+        await behind.tells("cancelled", waits + 1)
 
 
-async def test_sampling_and_roots_reach_the_client(redis_url: str, eras: Eras) -> None:
+async def test_a_question_that_was_answered_is_not_answered_again(redis_url: str, eras: Eras) -> None:
+    """A modern client that repeats an old request is told that the call is over."""
+    async with before(eras["legacy"].upstream, redis_url, elicitation_callback=_elicited) as client:
+        asked = await client.session.call_tool("ask", {}, allow_input_required=True)
+        assert isinstance(asked, types.InputRequiredResult)
+        given: Any = {"question": types.ElicitResult(action="accept", content={"n": 3})}
+        answers = [
+            await client.session.call_tool("ask", {}, input_responses=given, request_state=asked.request_state)
+            for _ in range(2)
+        ]
+    assert text_of(answers[0]) == "answered 3"
+    assert answers[1].is_error
+    assert answer_of(answers[1])["code"] == "arguments_invalid"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_sampling_and_roots_reach_the_client(redis_url: str, eras: Eras, mode: str) -> None:
     """Both ways of an old server to ask, at once."""
 
     async def sampled(
@@ -220,7 +245,7 @@ async def test_sampling_and_roots_reach_the_client(redis_url: str, eras: Eras) -
     async with before(
         eras["legacy"].upstream,
         redis_url,
-        mode="legacy",
+        mode=mode,
         sampling_callback=sampled,
         list_roots_callback=rooted,
     ) as client:
@@ -241,6 +266,17 @@ async def test_what_no_model_knows_survives(redis_url: str, eras: Eras) -> None:
 
 class _Anything(types.Result):
     model_config = ConfigDict(extra="allow")
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_an_answer_over_the_cap_is_an_error_of_its_call_alone(redis_url: str, eras: Eras, era: str) -> None:
+    """As an event of a stream, and as a body of its own."""
+    async with before(make_upstream(url=eras[era].upstream.url, max_message_bytes=100_000), redis_url) as client:
+        large = await client.call_tool("big", {"points": 5_000})
+        small = await client.call_tool("echo", {"small": True})
+    assert large.is_error
+    assert answer_of(large)["code"] == "payload_too_large"
+    assert answer_of(small) == {"small": True}
 
 
 async def test_an_unknown_tool_is_the_upstreams_affair(redis_url: str, eras: Eras) -> None:
