@@ -26,7 +26,7 @@ from spillcache.sync import SpillCache
 FLOOR_US, PARSES, SETS = 1500, 1.3, 6
 
 _PUT, _LOADS, _SET, _STAGED = "put", "orjson.loads", "raw SET", "put, stage by stage"
-_STAGES = ("scan", "frames: slabs, compression, digests", "SHA-256", "store", "publish", "envelope")
+_STAGES = ("scan, series", "frames: slabs, compression, digests", "SHA-256", "store", "publish", "envelope")
 
 
 class Stages:
@@ -111,7 +111,7 @@ def staged_put(cache: SpillCache, payload: bytes, stages: Stages) -> str:
     store, terms, spill_id = cache._store, cache._terms, cache._new_id()
     stages.begin()
     scanned = scan_payload(payload, terms)
-    stages.ended("scan")
+    stages.ended("scan, series")
     chunker, inventory = Chunker(spill_id), scanned.contents.inventory
     chunker.know_results(inventory.results.start, _known_to(inventory))
     frames = [*chunker.feed(payload, scanned.slabs, len(payload)), *chunker.finish(SlabTable.empty())]
@@ -122,7 +122,8 @@ def staged_put(cache: SpillCache, payload: bytes, stages: Stages) -> str:
     for batch in itertools.takewhile(bool, iter(lambda: next_batch(waiting), None)):
         upload.add(batch)
     stages.ended("store")
-    upload.publish(scanned.kind, len(payload), sha256, scanned.contents, scanned.summary, tool="", tenant="default")
+    told = (scanned.contents, scanned.summary, scanned.series)
+    upload.publish(scanned.kind, len(payload), sha256, *told, tool="", tenant="default")
     stages.ended("publish")
     make_envelope(scanned.ends, scanned.contents, scanned.summary, spill_id, terms)
     stages.ended("envelope")

@@ -26,7 +26,8 @@ class SeriesEntry:
     """One series: its number (from 1), the result it belongs to (None: to none that is named), and what it holds.
 
     `start`..`end` are bytes in the payload. Times and values are spelled as in the payload; None where there are none,
-    as log lines have no least one. `nan` counts samples that are NaN or null.
+    as log lines have no least one. `nan` counts samples that are NaN or null. `cursor` begins a walk of this series
+    alone, in the raw view, which ends with what it left unread.
     """
 
     index: int
@@ -42,13 +43,14 @@ class SeriesEntry:
     least: str | None
     greatest: str | None
     last: str | None
+    cursor: str
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as it is sent; what does not apply is absent."""
         answer: dict[str, Any] = {"index": self.index, "result": self.result, "labels": self.labels or None}
         answer |= {"count": self.points, "start": self.first_time, "end": self.last_time}
         answer |= {"min": self.least, "max": self.greatest, "last": self.last, "nan": self.nan or None}
-        answer["bytes"] = f"{self.start}-{self.end}"
+        answer |= {"bytes": f"{self.start}-{self.end}", "cursor": self.cursor}
         return {name: value for name, value in answer.items() if value is not None}
 
 
@@ -98,8 +100,11 @@ def list_series(
     budget: int | None,
     wire: Wire,
     sign: Callable[[int], str],
+    sign_part: Callable[[int, int], str],
 ) -> SeriesListing:
     """The series within `scope` from number `position` (from 0) on: all, or as many as fit into `budget` bytes.
+
+    `sign` makes the cursor of the next entries, `sign_part` one that reads a range of the payload.
 
     Raises `BudgetTooSmall`.
     """
@@ -109,7 +114,7 @@ def list_series(
     stop = bisect_right(table.series, scope[1], key=lambda one: one.end)
     position = max(first, position)
     bare = SeriesListing(spill_id, size, max(0, stop - first), table.partial, ())
-    made = _entries(table.series[position:stop], position, results)
+    made = _entries(table.series[position:stop], position, results, sign_part)
     if budget is None:
         return replace(bare, entries=tuple(made))
     entries: list[SeriesEntry] = []
@@ -129,7 +134,9 @@ def list_series(
     return replace(bare, entries=tuple(entries), next_cursor=sign(end) if end < stop else None)
 
 
-def _entries(series: tuple[Series, ...], position: int, results: ResultTable) -> Iterator[SeriesEntry]:
+def _entries(
+    series: tuple[Series, ...], position: int, results: ResultTable, sign_part: Callable[[int, int], str]
+) -> Iterator[SeriesEntry]:
     starts, ends = results.start, results.end
     for number, one in enumerate(series, position + 1):
         place = int(starts.searchsorted(one.start, "right"))
@@ -148,4 +155,5 @@ def _entries(series: tuple[Series, ...], position: int, results: ResultTable) ->
             least=one.least or None,
             greatest=one.greatest or None,
             last=one.last or None,
+            cursor=sign_part(one.start, one.end),
         )

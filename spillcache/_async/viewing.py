@@ -6,7 +6,7 @@ from spillcache._async.gate import compute
 from spillcache._async.reader import Reader, is_named
 from spillcache._async.store import Field
 from spillcache.compact.pages import least_budget, make_compact_page, refuse_without_series
-from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
+from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, decode_cursor, is_given
 from spillcache.envelope import fit_summary, inventory_cost
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillLost
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
@@ -51,6 +51,7 @@ class Viewer(Reader):
         scope = await self._scope(manifest, contents, result, walk)
         stamp = await self._lease(spill_id, manifest, walk.stamp if walk else None)
         state = walk.renewed(stamp) if walk else Cursor(WalkKind.SERIES, 0, stamp, self._new_walk(), *scope)
+        begun = max(LEASE_EPOCH, manifest.created_ms // 1000)  # so that an entry is the same whenever it is listed
         return await compute(
             manifest.size // 64,
             list_series,
@@ -63,6 +64,9 @@ class Viewer(Reader):
             budget=budget,
             wire=terms.wire,
             sign=lambda at: self._sign(state.at(at), spill_id, tenant),
+            sign_part=lambda start, end: self._sign(
+                Cursor(WalkKind.PART, start, begun, 0, start, end), spill_id, tenant
+            ),
         )
 
     async def compact(

@@ -136,7 +136,7 @@ class _Page:
 
     def _write_samples(self, part: _Part) -> bool:
         samples = read_samples(self._text, self._at - self._base, part.start - self._base, part.end - self._base)
-        if not samples and part.end <= self._limit:
+        if not samples.times and part.end <= self._limit:
             raise ArgumentsInvalid("a sample here has no form that the compact view knows", next_step=_READ_RAW)
         copies = len(self._wire.copies)
         left, pieces, end = self._room - 2 * copies, [], self._at

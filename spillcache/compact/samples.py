@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 #: Values that repeat at least so often are counted: below that it is longer to read.
 _REPEATED = 3
+
+#: Characters of a number beyond which a sample is not written in short.
+_LONGEST = 400
 
 _SAMPLE = re.compile(
     rb'\s*\[\s*([-+0-9.eE]{1,400})\s*,\s*"([-+0-9.eE]{1,400}|NaN|[-+]?Inf)"\s*\]\s*(?:,\s*|(\]))',
@@ -15,12 +19,12 @@ _SAMPLE = re.compile(
 _TIME = re.compile(r"(0|[1-9][0-9]{0,14})(?:\.([0-9]{0,2}[1-9]))?", re.ASCII)
 
 
-class Sample(NamedTuple):
-    """One sample of a list as it is spelled, and where in the text it ends, with what separates it from the next."""
+class Samples(NamedTuple):
+    """Samples of a list as they are spelled, and where in the text each ends, with what separates it from the next."""
 
-    time: str
-    value: str
-    end: int
+    times: list[str]
+    values: list[str]
+    ends: list[int]
 
 
 class Unit(NamedTuple):
@@ -30,38 +34,60 @@ class Unit(NamedTuple):
     end: int
 
 
-def read_samples(text: bytes, at: int, start: int, end: int) -> list[Sample]:
+def read_samples(text: bytes, at: int, start: int, end: int) -> Samples:
     """The samples from `at` on in the list `start`..`end`, as far as the text holds whole ones."""
     if at == start:
         at += 1  # the list's own bracket
-    samples = []
+    section = text[at:end]
+    if len(section.translate(None, b" \t\r\n")) == len(section):
+        return _read_bare(section, at)
+    samples = Samples([], [], [])
     while at < end and (found := _SAMPLE.match(text, at)) is not None and found.end() <= end:
-        samples.append(Sample(found[1].decode(), found[2].decode(), found.end()))
         at = found.end()
+        samples.times.append(found[1].decode())
+        samples.values.append(found[2].decode())
+        samples.ends.append(at)
         if found[3]:
             break
     return samples
 
 
-def short_samples(samples: list[Sample]) -> Iterator[Unit]:
+def _read_bare(section: bytes, at: int) -> Samples:
+    """Where no blanks stand, `[time,"value"],[time,"value"]]`: split at quotes. The form was checked when stored."""
+    pieces = section.decode("ascii", "replace").split('"')
+    whole = (len(pieces) - 1) // 2
+    if whole and not pieces[2 * whole].startswith(("],", "]]")):
+        whole -= 1
+    values = pieces[1 : 2 * whole : 2]
+    times = [piece[3:-1] for piece in pieces[0 : 2 * whole : 2]]
+    times[:1] = [pieces[0][1:-1]] * (whole > 0)
+    for long in (place for place, pair in enumerate(zip(times, values, strict=True)) if max(map(len, pair)) > _LONGEST):
+        del times[long:], values[long:]
+        break
+    lengths = (len(time) + len(value) + 6 for time, value in zip(times, values, strict=True))
+    return Samples(times, values, [at + length for length in accumulate(lengths)])
+
+
+def short_samples(samples: Samples) -> Iterator[Unit]:
     """The units of these samples; `<` before the first and `>` after the last make a list of them."""
-    times = [_milliseconds(sample.time) for sample in samples]
+    times, values, ends = samples
+    clock = [_milliseconds(time) for time in times]
     at, head = 0, ""
-    while at < len(samples):
-        stop, step = _run(samples, times, at)
-        head = f"{head}{samples[at].time}{'+' + _spelled(step) if step else ''}:"
+    while at < len(times):
+        stop, step = _run(clock, at)
+        head = f"{head}{times[at]}{'+' + _spelled(step) if step else ''}:"
         while at < stop:
-            value, same = samples[at].value, at + 1
-            while same < stop and samples[same].value == value:
+            value, same = values[at], at + 1
+            while same < stop and values[same] == value:
                 same += 1
             if same - at < _REPEATED:
                 same = at + 1
-            yield Unit(f"{head} {value}{f'*{same - at}' if same > at + 1 else ''}", samples[same - 1].end)
+            yield Unit(f"{head} {value}{f'*{same - at}' if same > at + 1 else ''}", ends[same - 1])
             at, head = same, ""
         head = "; "
 
 
-def _run(samples: list[Sample], times: list[int], at: int) -> tuple[int, int]:
+def _run(times: list[int], at: int) -> tuple[int, int]:
     """Up to which sample times go on regularly from `at`, and their step; a run of one has none."""
     if at + 2 >= len(times):
         return at + 1, 0

@@ -18,6 +18,9 @@ from spillcache.series.samples import NUMBER, Told, read_values, tell_samples
 
 #: Bytes before a list of samples in which its labels are looked for.
 _LABELS_WITHIN = 16_384
+#: Bytes looked at for each byte of the text, before what only looks like series is given up: lists that never end would
+#: be looked at to the end of the text, each of them.
+_MOST_LOOKED_AT = 8
 #: How often a log line may look like the end of its stream before that is given up.
 _MOST_TRIES = 16
 _ONLY_STR = {str}
@@ -43,7 +46,8 @@ def find_series(text: bytes, *, whole: bool) -> SeriesTable:
     axes: list[Axis] = []
     partial: list[str] = [] if whole else ["window"]
     kept = 0
-    for one in _Finder(text).run():
+    finder = _Finder(text)
+    for one in finder.run():
         if isinstance(one, Axis):
             axes.append(one)
             continue
@@ -52,6 +56,8 @@ def find_series(text: bytes, *, whole: bool) -> SeriesTable:
             partial.append("too_many")
             break
         found.append(one)
+    if finder.gave_up:
+        partial.append("malformed")
     return SeriesTable(tuple(found), tuple(axes), tuple(partial))
 
 
@@ -60,11 +66,17 @@ class _Finder:
         self._text = text
         self._floor = 0  # where the series before ended
         self._key = _LABEL_KEYS[0]
+        self._left = _MOST_LOOKED_AT * len(text)
         self._in_one_go = True  # until that fails once: trying again and again would take for ever
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether too much only looked like series."""
+        return self._left < 0
 
     def run(self) -> Iterator[Series | Axis]:
         text, at = self._text, 0
-        while (at := text.find(b'"value', at)) >= 0:
+        while not self.gave_up and (at := text.find(b'"value', at)) >= 0:
             key = _VALUES.match(text, at)
             if key is None or (at and text[at - 1] == 0x5C):  # an escaped quote: the end of some other string
                 at += 6
@@ -130,33 +142,39 @@ class _Finder:
             ))  # fmt: skip
             self._end = end
 
+    def _look(self, start: int, end: int) -> int:
+        """Count what was looked at; the end is that of the text where nothing was found."""
+        self._left -= (end if end >= 0 else len(self._text)) - start
+        return end
+
     def _of_matrix(self, key: int, start: int) -> Iterator[Series]:
         text = self._text
         first = text.find(b"]", start)
-        end = text.find(b"}", start)  # the end of the object, as a rule: it is the only brace, so it is found fastest
-        if text[end - 3 : end] == b'"]]':
-            pass
-        elif text[first + 1 : first + 2] in (b",", b"]"):
-            end = text.find(b'"]]', first - 1) + 3
-        else:
-            close = _CLOSE.search(text, first) if first >= 0 else None
-            end = close.end() if close else 0
-        if end > start and (told := tell_samples(text[start:end])) is not None:
+        # The end of the object ends the list, as a rule: it is the only brace, so it is found fastest.
+        end = self._look(start, text.find(b"}", start))
+        if text[end - 3 : end] != b'"]]':
+            if text[first + 1 : first + 2] in (b",", b"]"):
+                end = self._look(start, text.find(b'"]]', first - 1)) + 3
+            else:
+                close = _CLOSE.search(text, first) if first >= 0 else None
+                end = self._look(start, close.end() if close else -1)
+        if end > start + 3 and (told := tell_samples(text[start:end])) is not None:
             yield from self._series("matrix", key, start, end, told)
 
     def _of_lines(self, key: int, start: int) -> Iterator[Series]:
-        text = self._text
-        for tried, close in enumerate(_LINE_CLOSE.finditer(text, start)):
-            if tried == _MOST_TRIES:
+        text, at = self._text, start
+        for _ in range(_MOST_TRIES):
+            close = _LINE_CLOSE.search(text, at)
+            at = self._look(start, close.end() if close else -1)
+            if close is None or self.gave_up:
                 return
             if text[close.start() - 1] == 0x5C and _escapes(text, close.start()):
                 continue
-            samples = _loaded(text[start : close.end()])
+            samples = _loaded(text[start:at])
             if isinstance(samples, list) and all(_is_line(sample) for sample in samples):
                 times = sorted((samples[0][0], samples[-1][0]), key=int)  # streams are listed backwards as well
-                yield from self._series(
-                    "streams", key, start, close.end(), Told(len(samples), 0, times[0], times[1], "", "", "")
-                )
+                told = Told(len(samples), 0, times[0], times[1], "", "", "")
+                yield from self._series("streams", key, start, at, told)
                 return
 
     def _of_frame(self, key: int, start: int) -> Iterator[Series | Axis]:
@@ -208,7 +226,7 @@ class _Finder:
                 return at, after.end(), key - 1
             # otherwise with blanks or simple members between
             for end in (text.rfind(b"}", after.end(), key) + 1, text.find(b"}", after.end(), key) + 1):
-                between = _BETWEEN.match(text, end) if end else None
+                between = _BETWEEN.match(text, end, key) if end else None
                 if between is not None and between.end() == key and _are_labels(text[after.end() : end]):
                     self._key = name
                     return at, after.end(), end

@@ -44,7 +44,8 @@ def read_frame(text: bytes, schema: bytes, start: int) -> Frame | None:
         return None
     places, at = [], start + 1
     for _ in fields:
-        close = text.find(b"]", at)
+        quote = text.find(b'"', at)  # never beyond, so that lists that do not end are not looked at again and again
+        close = text.find(b"]", at, quote if quote >= 0 else len(text))
         if close < 0 or text[at : at + 1] != b"[" or text[at + 1 : close].translate(None, _NUMBERS):
             return None
         places.append((at, close + 1))

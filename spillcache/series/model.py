@@ -62,7 +62,7 @@ class SeriesTable:
     """The series of a payload in the order of its bytes, and the regular time columns of its data frames.
 
     `partial` says why there may be more than these: "window" (only the beginning of the payload was looked at),
-    "too_many" (more series, or labels, than are kept).
+    "too_many" (more series, or labels, than are kept), "malformed" (too much only looks like series).
     """
 
     series: tuple[Series, ...] = ()

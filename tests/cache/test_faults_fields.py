@@ -62,7 +62,13 @@ def readings(cache: SpillCache, spill_id: str, field: str) -> list[Callable[[], 
             lambda: cache.delete(spill_id),
         ]
     if field == "inv":
-        return [lambda: cache.inventory(spill_id), lambda: cache.page(spill_id, result="query 1")]
+        return [
+            lambda: cache.inventory(spill_id),
+            lambda: cache.page(spill_id, result="query 1"),
+            lambda: cache.series(spill_id),
+        ]
+    if field == "series":
+        return [lambda: cache.series(spill_id), lambda: cache.page(spill_id, view="compact")]
     if field == "meta":
         return [lambda: cache.page(spill_id)]
     first = [lambda: cache.page(spill_id)] if field == "0" else []
@@ -71,7 +77,7 @@ def readings(cache: SpillCache, spill_id: str, field: str) -> list[Callable[[], 
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_every_reader_of_a_damaged_field_says_so(cache: SpillCache, stored: Stored, how: str) -> None:
-    """Manifest, inventory, summary and every chunk; by version byte, digest, header, body and length."""
+    """Manifest, inventory, summary, series and every chunk; by version byte, digest, header, body and length."""
     damage, error = DAMAGES[how]
     for field, sound in stored.fields().items():
         ways = readings(cache, stored.spill_id, field)
@@ -104,9 +110,9 @@ def test_every_reader_of_a_lost_field_says_so(cache: SpillCache, stored: Stored,
             read()
 
 
-@pytest.mark.parametrize("field", ["inv", "meta"])
+@pytest.mark.parametrize("field", ["inv", "meta", "series"])
 def test_what_does_not_need_a_damaged_field_goes_on(cache: SpillCache, stored: Stored, field: str) -> None:
-    """A walk under way reads neither inventory nor summary, and ends exact."""
+    """A walk under way reads neither inventory nor summary nor series, and ends exact."""
     page = cache.page(stored.spill_id)
     stored.lose(field)
     rest = list(cache.walk(stored.spill_id, cursor=page.next_cursor))

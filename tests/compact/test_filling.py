@@ -13,6 +13,7 @@ from spillcache.compact import CompactText, expand, write_compact
 from spillcache.compact.filling import has_series
 from spillcache.compact.labels import shown_labels
 from spillcache.demo import sample
+from spillcache.errors import ArgumentsInvalid
 from spillcache.series import find_series
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.cache.test_samples import SAMPLES, payload_of
@@ -104,6 +105,18 @@ def test_only_a_scope_with_series_in_it_has_any() -> None:
     table = find_series(text, whole=True)
     assert has_series(table, 0, len(text))
     assert not has_series(table, 31, len(text))
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_number_that_is_none_is_left_to_the_raw_view(blank: str) -> None:
+    """What stands before it is shown; there the view ends with an error, not with a gap."""
+    text = f'[{{"metric":{{"a":"b"}},"values":[[1,{blank}"2"],[3,"{"9" * 1_000}"]]}}]'.encode()
+    table, scope = find_series(text, whole=True), (0, len(text))
+    page = write_compact(text, 0, table, 0, scope, 900, PLAIN)
+    assert page.text.endswith("<1: 2>")
+    with pytest.raises(ArgumentsInvalid) as refused:
+        write_compact(text, 0, table, page.end, scope, 900, PLAIN)
+    assert "without view" in refused.value.next_step
 
 
 @given(st.text(max_size=1_000))

@@ -124,3 +124,26 @@ def test_what_was_not_looked_at_and_what_is_too_much_is_said() -> None:
     assert (len(table.series), table.partial) == (MAX_SERIES, ("too_many",))
     assert find_series(f"[{one}".encode(), whole=False).partial == ("window",)
     assert find_series(b"[]", whole=True) == SeriesTable()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b'{"metric":{"a":"b"},"values":[[1,"1"],',
+        b'"values":[["1","a',
+        b'"values":[["1","a\\"]]',
+        b'{"metric":{"a":"b"},"values":[ [1,"1"] ,',
+        b'{"schema":{"fields":[{"type":"time"}]},"data":{"values":[[1,',
+        b'{"metric":{"a":"b"},"value":[1,"x"]},',
+        b',{"metric":{"a":1},"value":[1,"1"]}',
+        b'"values":[[1,"1"',
+    ],
+)
+@pytest.mark.parametrize("end", [b"", b'"]]}', b"]]]}}"])
+def test_lists_that_never_end_are_given_up(piece: bytes, end: bytes) -> None:
+    """A megabyte of beginnings takes no longer than a few readings of it, and nothing in it is taken for a series."""
+    text = piece * (1_000_000 // len(piece)) + end
+    table = find_series(text, whole=True)
+    for one in table.series:
+        check(one, text)
+    assert len(table.series) <= 1
