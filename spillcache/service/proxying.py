@@ -13,6 +13,7 @@ from spillcache.mcp.proxy.server import build_proxy, check_upstreams
 from spillcache.service.app import Faces
 from spillcache.service.run import run_service
 from spillcache.service.tooling import tool_options
+from spillcache.tool.results import LEAST_BUDGET_BYTES
 from spillcache.wiring.environment import environment
 from spillcache.wiring.logs import configure_logs, confine_foreign_logs
 from spillcache.wiring.settings import Settings
@@ -26,7 +27,7 @@ def run_http_proxy(settings: Settings, upstreams: Mapping[str, Upstream]) -> Non
     Upstreams that cannot be reached yet are a warning: they are tried again as long as somebody asks.
     """
     confine_foreign_logs(configure_logs(settings.log_format))
-    options = tool_options(settings)
+    options = tool_options(settings, least=LEAST_BUDGET_BYTES)
     reached = asyncio.run(check_upstreams(options, upstreams, environment=environment()))
     for name, there in reached.items():
         if not there:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,12 @@ from spillcache.service.app import authenticator_of
 from spillcache.service.auth import Anybody, Bearer
 from spillcache.service.listener import bound_socket
 from spillcache.service.metrics_port import metrics_port
-from spillcache.service.tooling import tool_options
+from spillcache.service.tooling import LEAST_PAGE_BYTES, tool_options
+from spillcache.tool.rendering import JSON_WIRE, RAW_WIRE, STRUCTURED_WIRE
+from spillcache.tool.results import LEAST_BUDGET_BYTES
+from spillcache.wire import Wire
 from spillcache.wiring.settings import PREFIX, Settings, read_settings
+from tests.servers.caches import cache_on
 
 BEYOND = "0.0.0.0"  # noqa: S104 - nothing listens here
 
@@ -58,6 +63,47 @@ def test_budgets_by_client_extend_the_table() -> None:
     limits = tool_options(settings).limits
     assert limits.budget_for(["my-agent"]) == 20_000
     assert limits.budget_for(["greedy"]) == settings.max_page_bytes
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"budget_bytes": 2_047}, "SPILLCACHE_BUDGET_BYTES (--budget)"),
+        ({"max_page_bytes": 100}, "SPILLCACHE_MAX_PAGE_BYTES"),
+        ({"client_budgets": {"my-agent": 5}}, "SPILLCACHE_CLIENT_BUDGETS of my-agent"),
+    ],
+)
+def test_a_budget_that_no_answer_fits_keeps_it_from_starting(options: dict[str, Any], named: str) -> None:
+    """The setting is named, and what it must be at least; a proxy needs more."""
+    with pytest.raises(ArgumentsInvalid) as caught:
+        tool_options(read_settings(**options))
+    assert named in caught.value.message
+    assert str(LEAST_PAGE_BYTES) in caught.value.next_step
+    with pytest.raises(ArgumentsInvalid, match="BUDGET_BYTES"):
+        tool_options(read_settings(budget_bytes=LEAST_BUDGET_BYTES - 1), least=LEAST_BUDGET_BYTES)
+
+
+@pytest.mark.parametrize("wire", [JSON_WIRE, RAW_WIRE, STRUCTURED_WIRE], ids=["json", "raw", "structured"])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        json.dumps({'n\u00e4me"\x01' * 200 + str(at): ["x" * 300] * 30 for at in range(200)}),
+        json.dumps(["\x01" * 100_000]),
+        'a"\\\n' * 20_000,
+        bytes(range(256)) * 500,
+    ],
+    ids=["long names", "controls", "text", "bytes"],
+)
+async def test_every_answer_fits_the_least_budget_that_may_be_set(
+    redis_url: str, payload: str | bytes, wire: Wire
+) -> None:
+    """Envelope, page, the page after it, and inventory, however much of them is written as escapes."""
+    async with cache_on(redis_url, budget_bytes=LEAST_PAGE_BYTES) as cache:
+        envelope = await cache.put(payload, tool="\x01" * 500)
+        page = await cache.page(envelope.spill_id, wire=wire)
+        assert page.next_cursor is not None
+        await cache.page(envelope.spill_id, cursor=page.next_cursor, wire=wire)
+        await cache.inventory(envelope.spill_id, wire=wire)
 
 
 def test_a_port_that_is_taken_is_refused() -> None:
