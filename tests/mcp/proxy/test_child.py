@@ -28,7 +28,7 @@ async def test_bytes_that_are_no_answer_fail_their_call_and_nothing_else(redis_u
         fine = await client.call_tool("fine")
     assert [result["log"] for result in whole["results"]] == ["x" * 86_000] * 4
     assert cp949.is_error
-    assert answer_of(cp949)["code"] == "upstream_unavailable"
+    assert answer_of(cp949)["code"] == "upstream_invalid"
     assert "UTF-8" in answer_of(cp949)["message"]
     assert text_of(nul) == "a\x00b"
     assert text_of(junk) == "after the junk"
