@@ -7,14 +7,19 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from prometheus_client import CollectorRegistry
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from spillcache.errors import ArgumentsInvalid
-from spillcache.service.app import authenticator_of
+from spillcache.service.app import authenticator_of, edge_app
 from spillcache.service.auth import Anybody, Bearer
 from spillcache.service.listener import bound_socket
 from spillcache.service.metrics_port import metrics_port
+from spillcache.service.phase import Phase
+from spillcache.service.probes import StoreSeen
 from spillcache.service.tooling import LEAST_PAGE_BYTES, tool_options
 from spillcache.tool.rendering import JSON_WIRE, RAW_WIRE, STRUCTURED_WIRE
 from spillcache.tool.results import LEAST_BUDGET_BYTES
@@ -55,6 +60,46 @@ def test_what_would_let_the_wrong_ones_in_does_not_start(options: dict[str, Any]
     with pytest.raises(ArgumentsInvalid) as caught:
         authenticator_of(read_settings(**options))
     assert caught.value.next_step
+
+
+OURS = {"Host": "spills.example"}
+PAGE = {"Origin": "http://evil.example"}
+
+
+@pytest.mark.parametrize(
+    ("options", "headers", "status"),
+    [
+        ({"allow_no_auth": True}, {"Host": "evil.example"}, 403),
+        ({"allow_no_auth": True}, PAGE, 403),
+        ({"allow_no_auth": True}, {"Origin": "http://localhost:3000"}, 200),
+        ({"allow_no_auth": True, "host": BEYOND}, OURS, 200),
+        ({"allow_no_auth": True, "host": BEYOND}, OURS | PAGE, 403),
+        ({"allow_no_auth": True, "host": BEYOND}, OURS | {"Origin": "null"}, 403),
+        ({"allow_no_auth": True, "host": BEYOND, "allowed_hosts": ["spills.example"]}, OURS, 200),
+        ({"allow_no_auth": True, "host": BEYOND, "allowed_hosts": ["spills.example"]}, {"Host": "evil.example"}, 403),
+        ({"jwks_url": "https://issuer.example/jwks", "jwt_audience": "us"}, OURS | PAGE, 401),
+    ],
+)
+async def test_a_strange_page_gets_nowhere(options: dict[str, Any], headers: dict[str, str], status: int) -> None:
+    """Also where credentials are not asked for because that was set; where they are, it has none to send."""
+
+    async def face(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response("ok")(scope, receive, send)
+
+    app = edge_app({"/app": face}, read_settings(**options), phase=Phase(), store=StoreSeen())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        answer = await client.get("/app", headers=headers)
+    assert answer.status_code == status
+    assert ("www-authenticate" in answer.headers) is (status == 401)
+    assert status != 403 or answer.json()["code"] == "host_not_allowed"
+
+
+@pytest.mark.parametrize("audience", [None, "spillcache"])
+def test_web_tokens_for_any_audience_are_warned_of(audience: str | None, caplog: pytest.LogCaptureFixture) -> None:
+    """At the start, in the log."""
+    authenticator_of(read_settings(jwks_url="https://issuer.example/jwks", jwt_audience=audience))
+    warned = ["jwt_audience_not_set"] if audience is None else []
+    assert [record.message for record in caplog.records] == warned
 
 
 def test_budgets_by_client_extend_the_table() -> None:
