@@ -65,8 +65,10 @@ def id_of(data: bytes) -> RequestId | None:
 def answers_request(data: bytes, request_id: RequestId) -> bool | None:
     """Whether a whole message is the answer to this request (True) or to another; None if it is no answer.
 
-    Some servers answer 7 as "7".
+    Some servers answer 7 as "7". A batch is no message.
     """
+    if data.lstrip()[:1] == b"[":
+        return None
     for found in (_AT_THE_START.match(data), _AT_THE_END.search(data[-_END_BYTES:])):
         if found is not None and str(_id(found)) == str(request_id):
             return True
