@@ -71,7 +71,10 @@ class Settings(BaseSettings):
         default_factory=dict, description='budgets by client name, as JSON: {"my-agent": 20000}; they extend the table'
     )
     max_page_bytes: int = Field(
-        defaults.MAX_PAGE_BYTES, gt=0, le=defaults.MAX_PAGE_BYTES, description="cap of every page, whatever a client asks for"
+        defaults.MAX_PAGE_BYTES,
+        gt=0,
+        le=defaults.MAX_PAGE_BYTES,
+        description="cap of every page, whatever a client asks for",
     )
     max_request_bytes: int = Field(defaults.MAX_REQUEST_BYTES, gt=0, description="largest body of an MCP request")
     host: str = Field(defaults.HOST, min_length=1, description="address to listen on")

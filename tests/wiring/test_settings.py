@@ -38,7 +38,7 @@ def test_an_empty_environment_has_the_documented_defaults() -> None:
         "rendering": "json",
         "structured_content": False,
         "client_budgets": {},
-        "max_page_bytes": 512 * 1024,
+        "max_page_bytes": 320 * 1024,
         "max_request_bytes": 4 * 1024 * 1024,
         "host": "127.0.0.1",
         "port": 8_321,
