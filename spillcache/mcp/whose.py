@@ -24,6 +24,8 @@ _TOKEN: Final = re.compile(_STRING + rb'|-?\d+(?:[.eE][-+.\deE]*)?|[{}\[\],:"]',
 _AT_THE_START: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb'\s*,\s*)?"id"\s*:\s*' + _ID + rb"\s*[,}]")
 _AT_THE_END: Final = re.compile(rb'[{,]\s*"id"\s*:\s*' + _ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z", re.DOTALL)
 _END_BYTES: Final = 512
+#: What stands for bytes that are no text, and halves of pairs that are none: another id than the one that was meant.
+_UNSURE: Final = frozenset({"\ufffd", *map(chr, range(0xD800, 0xE000))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ def _said(message: Any) -> Whose:
         return Whose()
     found = message.get("id")
     request_id = found if isinstance(found, int | str) and not isinstance(found, bool) else None
+    if isinstance(request_id, str) and not _UNSURE.isdisjoint(request_id):
+        request_id = None
     asks = "method" in message
     answers = not asks and ("result" in message or "error" in message)
     return Whose(request_id, asks, answers, speaks="jsonrpc" in message or answers)
@@ -117,5 +121,8 @@ def _walked(start: bytes) -> Whose:
 def _id(found: re.Match[bytes] | None) -> RequestId | None:
     if found is None:
         return None
-    value: int | str = json.loads(found[found.re.groups].decode("utf-8", "replace"))
-    return value
+    value = found[found.re.groups]
+    try:
+        return value[1:-1].decode() if value.startswith(b'"') else int(value)
+    except UnicodeDecodeError:
+        return None
