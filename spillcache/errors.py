@@ -362,7 +362,10 @@ class KeyringInvalid(SpillError):
     """No usable signing key. A process must refuse to start rather than make a key that other replicas lack."""
 
     code = "keyring_invalid"
-    default_next_step = "Run `spillcache keys new -o keyring.json` and point SPILLCACHE_KEYRING_FILE at the file."
+    default_next_step = (
+        "Point SPILLCACHE_KEYRING_FILE at the ring file that the other processes use; "
+        "only if there is none yet: `spillcache keys new -o keyring.json`."
+    )
 
 
 def _with_code(root: type[SpillError]) -> list[type[SpillError]]:

@@ -14,12 +14,13 @@ from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.server import build_proxy
 from spillcache.mcp.server import build_server
 from spillcache.mcp.stdio import serve_stdio
+from spillcache.service.beginning import begin
 from spillcache.service.loops import loop_factory
 from spillcache.service.tooling import tool_options
+from spillcache.service.upstreams import warn_of_unset
 from spillcache.tool.definition import ToolOptions
 from spillcache.tool.results import LEAST_BUDGET_BYTES
 from spillcache.wiring.environment import environment
-from spillcache.wiring.logs import configure_logs, confine_foreign_logs
 from spillcache.wiring.opening import open_async_cache
 from spillcache.wiring.settings import Settings
 from spillcache.wiring.watchers import watching
@@ -27,7 +28,7 @@ from spillcache.wiring.watchers import watching
 
 async def run_stdio(settings: Settings, session_id: str) -> None:
     """Serve until standard input ends. `session_id` begins the id of every request in the log."""
-    confine_foreign_logs(configure_logs(settings.log_format))
+    begin(settings)
     options = tool_options(settings)
     cache = await asyncio.to_thread(open_async_cache, settings, watcher=watching())
     async with cache:
@@ -41,7 +42,8 @@ def run_stdio_proxy(settings: Settings, upstreams: Mapping[str, Upstream], sessi
             "there is no Authorization to forward on standard input",
             next_step="Serve over HTTP, or give the upstream headers of its own in a configuration file.",
         )
-    confine_foreign_logs(configure_logs(settings.log_format))
+    begin(settings)
+    warn_of_unset(upstreams, environment())
     options = tool_options(settings, least=LEAST_BUDGET_BYTES)
     cache = open_async_cache(settings, watcher=watching())
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -40,6 +40,7 @@ def test_an_empty_environment_has_the_documented_defaults() -> None:
         "client_budgets": {},
         "max_page_bytes": 320 * 1024,
         "max_request_bytes": 4 * 1024 * 1024,
+        "max_callers": 64,
         "host": "127.0.0.1",
         "port": 8_321,
         "metrics_port": 9_321,

@@ -99,6 +99,7 @@ class Relay:
             ):
                 return self._finished(asked, await self._way(asked)(asked))
         except ArgumentsInvalid as error:
+            self._cache.watcher.failed("proxy", error)
             raise protocol_error(error) from None
         except SpillError as error:
             self._cache.watcher.failed("proxy", error)
