@@ -29,8 +29,8 @@ from spillcache.demo import sample
 from spillcache.demo.fleet import Fleet
 from spillcache.keyring import MIN_KEY_BYTES, format_ring
 from spillcache.tool.rendering import JSON_WIRE
+from spillcache.wiring.environment import environment_without_settings
 from spillcache.wiring.opening import private_server, write_private
-from spillcache.wiring.settings import environment_without_settings
 
 _LONGEST_TEXT, _LONGEST_LIST, _LONGEST_LINE, _MOST_LINES = 240, 2, 200, 12
 

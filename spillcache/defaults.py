@@ -30,6 +30,8 @@ GRACE_S: Final = 15.0  # a write's deadline, and some seconds for the upload tha
 # Whatever a client asks for: Python clients refuse an SSE event over 1 MiB, and HTTP of the 2026-07-28 protocol sends
 # Cyrillic text, for instance, as `\uXXXX`, which is three times what is counted.
 MAX_PAGE_BYTES: Final = 320 << 10
+MEDIA_BYTES: Final = 512 << 10  # pictures and sound are ASCII (base64), and hosts count them apart from text
+MAX_CALLERS: Final = 64  # of a proxy over HTTP; each may mean a child process, of some 50 MB, for each upstream
 MAX_REQUEST_BYTES: Final = 4 << 20  # body of an MCP request; REST uploads are bound by MAX_PAYLOAD_BYTES
 FULL_BYTES: Final = 64 << 10  # a full read: some 30,000 tokens of metrics, which most contexts still hold
 MAX_MATCHES: Final = 10

@@ -24,6 +24,8 @@ SpillError                      every error of this package
 ├── PayloadTooLarge             payload_too_large          over the largest payload this deployment stores
 ├── QuotaExceeded               quota_exceeded             the tenant's share is used up
 ├── Unauthorized                unauthorized               no valid credentials
+├── IssuerUnavailable           issuer_unavailable         whose credentials they are cannot be found out just now
+├── HostNotAllowed              host_not_allowed           a host or origin that this server does not answer to
 ├── StoreError                  Redis cannot serve us
 │   ├── StoreUnavailable        store_unavailable          down, unreachable, failing over, read-only or too slow
 │   │   └── SlotMoved                                      the cluster moved the spill's slot during a write
@@ -262,6 +264,26 @@ class Unauthorized(SpillError):
     http_status = 401
 
 
+class IssuerUnavailable(SpillError):
+    """Who issues the credentials does not answer, so it is not known whether they are good."""
+
+    code = "issuer_unavailable"
+    http_status = 503
+    retryable = True
+    default_next_step = "Call again in a few seconds. This is a FAILED call, not empty data."
+
+
+class HostNotAllowed(SpillError):
+    """The request names a host or origin that is not ours: it may be a strange page's."""
+
+    code = "host_not_allowed"
+    http_status = 403
+    default_next_step = (
+        "Tell the operator: SPILLCACHE_ALLOWED_HOSTS lists the names that are served beside loopback. "
+        "This is a FAILED call, not empty data."
+    )
+
+
 class StoreError(SpillError):
     """Redis cannot serve us right now, or at all."""
 
@@ -340,7 +362,10 @@ class KeyringInvalid(SpillError):
     """No usable signing key. A process must refuse to start rather than make a key that other replicas lack."""
 
     code = "keyring_invalid"
-    default_next_step = "Run `spillcache keys new -o keyring.json` and point SPILLCACHE_KEYRING_FILE at the file."
+    default_next_step = (
+        "Point SPILLCACHE_KEYRING_FILE at the ring file that the other processes use; "
+        "only if there is none yet: `spillcache keys new -o keyring.json`."
+    )
 
 
 def _with_code(root: type[SpillError]) -> list[type[SpillError]]:

@@ -16,7 +16,7 @@ CONTRACT = {
     "receipt_rejected", "result_not_found", "result_ambiguous", "arguments_invalid", "budget_too_small",
     "pattern_invalid", "payload_too_large", "quota_exceeded", "unauthorized", "store_unavailable", "store_busy",
     "store_full", "server_unsupported", "keyring_invalid", "upstream_unavailable", "upstream_invalid",
-    "shutting_down",
+    "shutting_down", "issuer_unavailable", "host_not_allowed",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from spillcache.cli.extras import needs_extra
+from spillcache.cli.listening import LISTENING, listening_options
 from spillcache.cli.opened import settings_of
 from spillcache.cli.session import Session
 from spillcache.cli.verb import Verb
@@ -32,15 +33,7 @@ def _tool_budget(value: str) -> tuple[str, int]:
     help="Several upstreams, each in a table [upstream.NAME]; their tools are then called NAME_tool.",
 )
 @click.option("--http", is_flag=True, help="Serve over HTTP at /mcp; else on standard input and output.")
-@click.option("--host", metavar="ADDRESS", help="Where to listen.  [env: SPILLCACHE_HOST; default: 127.0.0.1]")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="0 takes a free one.  [env: SPILLCACHE_PORT; default: 8321]"
-)
-@click.option(
-    "--metrics-port",
-    type=click.IntRange(-1, 65535),
-    help="Prometheus metrics; -1 for none.  [env: SPILLCACHE_METRICS_PORT; default: 9321]",
-)
+@listening_options
 @click.option(
     "--tool-name",
     metavar="NAME",
@@ -73,9 +66,6 @@ def proxy(
     url: str | None,
     config: Path | None,
     http: bool,
-    host: str | None,
-    port: int | None,
-    metrics_port: int | None,
     tool_name: str | None,
     budget: int | None,
     **options: Any,
@@ -87,6 +77,10 @@ def proxy(
     """
     if (bool(command) + (url is not None) + (config is not None)) != 1:
         raise click.UsageError("Give one of a COMMAND after --, --upstream URL, or --config FILE.")
+    listening = {name: options.pop(name) for name in LISTENING}
+    unused = [LISTENING[name] for name, value in listening.items() if value is not None and not http]
+    if unused:
+        raise click.UsageError(f"Without --http nothing listens: {', '.join(unused)} would mean nothing.")
     with needs_extra("serve" if http else "mcp"):
         from spillcache.service.stdio import run_stdio_proxy  # noqa: PLC0415 - only this command needs the extra
         from spillcache.service.upstreams import upstreams_of  # noqa: PLC0415
@@ -94,9 +88,7 @@ def proxy(
         if http:
             from spillcache.service.proxying import run_http_proxy  # noqa: PLC0415
     upstreams = upstreams_of(config, _fields(command, url, options))
-    settings = settings_of(
-        session, host=host, port=port, metrics_port=metrics_port, tool_name=tool_name, budget_bytes=budget
-    )
+    settings = settings_of(session, tool_name=tool_name, budget_bytes=budget, **listening)
     if http:
         run_http_proxy(settings, upstreams)
     else:

@@ -24,8 +24,8 @@ from spillcache.embedded import EmbeddedServer
 from spillcache.errors import ReceiptRejected, ServerUnsupported
 from spillcache.keyring import MIN_KEY_BYTES, Keyring, format_ring
 from spillcache.sync import SpillCache, verify_receipt
+from spillcache.wiring.environment import environment_without_settings
 from spillcache.wiring.opening import private_server, write_private
-from spillcache.wiring.settings import environment_without_settings
 
 BUDGET_BYTES = 7_500
 REPLICAS = ("replica-1", "replica-2", "replica-3")

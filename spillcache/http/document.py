@@ -124,6 +124,8 @@ _EXAMPLES: Final[dict[str, SpillError]] = {
     ),
 }
 
+_ANYWHERE: Final = ("unauthorized", "host_not_allowed", "issuer_unavailable")
+
 RANGE_PARAMETERS: Final[list[dict[str, Any]]] = [
     {
         "name": "Range",
@@ -154,10 +156,10 @@ def shows(example: Mapping[str, Any]) -> dict[str, Any]:
 def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """How a route fails: by status, the codes that it answers with, and for everything else the same document.
 
-    A request without valid credentials is refused on every route.
+    What is refused before any route is asked may be refused on every one.
     """
     found: dict[int | str, dict[str, Any]] = {}
-    for code in (*codes, "unauthorized"):
+    for code in (*codes, *_ANYWHERE):
         error = CODES[code]
         answer = found.setdefault(error.http_status, _problem())
         answer["content"][MEDIA_TYPE]["examples"][code] = {"value": _example(code)}

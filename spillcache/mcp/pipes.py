@@ -44,12 +44,9 @@ async def standard_streams() -> AsyncIterator[Streams]:
             yield streams
         return
     with _claimed(0, os.open(os.devnull, os.O_RDONLY)) as source, _claimed(1, os.dup(2)) as sink:
-        reader, writer = await opened(os.fdopen(source, "rb", buffering=0), os.fdopen(sink, "wb", buffering=0))
-        try:
-            async with _messages(reader, writer) as streams:
-                yield streams
-        finally:
-            writer.close()
+        ends = os.fdopen(source, "rb", buffering=0), os.fdopen(sink, "wb", buffering=0)
+        async with opened(*ends) as (reader, writer), _messages(reader, writer) as streams:
+            yield streams
 
 
 def _is_pipe(fd: int) -> bool:
@@ -74,16 +71,23 @@ def _claimed(fd: int, diversion: int) -> Iterator[int]:
         os.close(private)
 
 
-async def opened(source: IO[bytes], sink: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The ends of two pipes, unbuffered, as streams of the running loop, which owns them from then on."""
+@asynccontextmanager
+async def opened(
+    source: IO[bytes], sink: IO[bytes]
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """The ends of two pipes, unbuffered, as streams of the running loop, which owns them and closes them at the end."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_READ_BYTES)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+    reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
     transport, protocol = await loop.connect_write_pipe(
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), sink
     )
     transport.set_write_buffer_limits(high=0)  # what was drained is written: nothing is lost at the end
-    return reader, asyncio.StreamWriter(transport, protocol, None, loop)
+    try:
+        yield reader, asyncio.StreamWriter(transport, protocol, None, loop)
+    finally:
+        transport.close()
+        reading.close()
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from spillcache.tool.definition import Allowance, ToolOptions, tool_entry
 from spillcache.tool.playbook import PROMPT_DESCRIPTION, PROMPT_NAME, PROMPT_TITLE, playbook
 
 SERVER_NAME: Final = "spillcache"
+_LONGEST_ID: Final = 64
 
 # What the 2026-07-28 protocol wants in results; the SDK leaves it out for clients of the handshake era.
 _COMPLETE: Final = {"resultType": "complete"}
@@ -66,6 +67,13 @@ def names_of_client(context: Context, caller: Caller) -> Iterator[str]:
     if context.request is not None:
         yield context.request.headers.get("user-agent", "")
     yield caller.client
+
+
+def log_id(context: Context, caller: Caller) -> str:
+    """What a request is called in the log. On stdio, where all have one caller, its own JSON-RPC id is part of it."""
+    if context.request is not None:
+        return caller.request_id or str(context.request_id)
+    return f"{caller.request_id}-{str(context.request_id)[:_LONGEST_ID]}"
 
 
 def protocol_error(error: SpillError) -> MCPError:
@@ -145,5 +153,5 @@ class _Face:
         """Whose request it is and how many bytes its answers may have; what is logged meanwhile names the request."""
         caller = self._caller or caller_of(context.request.scope if context.request is not None else {})
         allowed = self._options.allowance(names_of_client(context, caller))
-        with structlog.contextvars.bound_contextvars(request_id=caller.request_id or str(context.request_id)):
+        with structlog.contextvars.bound_contextvars(request_id=log_id(context, caller)):
             yield caller, allowed

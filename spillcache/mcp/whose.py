@@ -24,6 +24,8 @@ _TOKEN: Final = re.compile(_STRING + rb'|-?\d+(?:[.eE][-+.\deE]*)?|[{}\[\],:"]',
 _AT_THE_START: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb'\s*,\s*)?"id"\s*:\s*' + _ID + rb"\s*[,}]")
 _AT_THE_END: Final = re.compile(rb'[{,]\s*"id"\s*:\s*' + _ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z", re.DOTALL)
 _END_BYTES: Final = 512
+#: What stands for bytes that are no text, and halves of pairs that are none: another id than the one that was meant.
+_UNSURE: Final = frozenset({"\ufffd", *map(chr, range(0xD800, 0xE000))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,10 @@ def id_of(data: bytes) -> RequestId | None:
 def answers_request(data: bytes, request_id: RequestId) -> bool | None:
     """Whether a whole message is the answer to this request (True) or to another; None if it is no answer.
 
-    Some servers answer 7 as "7".
+    Some servers answer 7 as "7". A batch is no message.
     """
+    if data.lstrip()[:1] == b"[":
+        return None
     for found in (_AT_THE_START.match(data), _AT_THE_END.search(data[-_END_BYTES:])):
         if found is not None and str(_id(found)) == str(request_id):
             return True
@@ -82,6 +86,8 @@ def _said(message: Any) -> Whose:
         return Whose()
     found = message.get("id")
     request_id = found if isinstance(found, int | str) and not isinstance(found, bool) else None
+    if isinstance(request_id, str) and not _UNSURE.isdisjoint(request_id):
+        request_id = None
     asks = "method" in message
     answers = not asks and ("result" in message or "error" in message)
     return Whose(request_id, asks, answers, speaks="jsonrpc" in message or answers)
@@ -115,5 +121,8 @@ def _walked(start: bytes) -> Whose:
 def _id(found: re.Match[bytes] | None) -> RequestId | None:
     if found is None:
         return None
-    value: int | str = json.loads(found[found.re.groups].decode("utf-8", "replace"))
-    return value
+    value = found[found.re.groups]
+    try:
+        return value[1:-1].decode() if value.startswith(b'"') else int(value)
+    except UnicodeDecodeError:
+        return None

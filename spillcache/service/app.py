@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import Final
 
 from starlette.types import ASGIApp
 
@@ -12,7 +14,7 @@ from spillcache import SpillCache
 from spillcache.http.app import rest_app
 from spillcache.mcp.http import mcp_app
 from spillcache.mcp.server import build_server
-from spillcache.service.auth import Anybody, Authenticator, Bearer, TokenSource, nobody_checked
+from spillcache.service.auth import Anybody, Authenticator, Bearer, TokenSource, is_loopback, nobody_checked
 from spillcache.service.edge import Edge
 from spillcache.service.hosts import Hosts
 from spillcache.service.jwks import KeySet
@@ -24,6 +26,10 @@ from spillcache.service.tokens import TokenFile
 from spillcache.service.tooling import tool_options
 from spillcache.watch import UNWATCHED, Watcher
 from spillcache.wiring.settings import Settings
+
+_log = logging.getLogger("spillcache")
+
+_ANY_AUDIENCE: Final = "without SPILLCACHE_JWT_AUDIENCE a token that the issuer made for another service opens this one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +65,16 @@ def edge_app(
 ) -> ASGIApp:
     """Apps by path behind an edge with the credentials, hosts and probes of these settings.
 
-    Where credentials are asked for, a web page that gets here by a name of its own has none to send: then Host is
-    looked at only if names are configured. Raises `ArgumentsInvalid` when credentials are asked for beyond loopback
-    and none are configured, or when they are not valid.
+    Raises `ArgumentsInvalid` when credentials are asked for beyond loopback and none are configured, or when they are
+    not valid.
     """
     authenticator = authenticator_of(settings)
-    hosts = Hosts(settings.allowed_hosts) if settings.allowed_hosts or _only_here(authenticator, settings) else None
     return Edge(
         Routes(apps),
         authenticator=authenticator,
         phase=phase,
         probes=Probes(phase, store),
-        hosts=hosts,
+        hosts=_hosts(authenticator, settings),
         watcher=watcher,
     )
 
@@ -81,6 +85,8 @@ def authenticator_of(settings: Settings) -> Authenticator:
     if settings.tokens_file is not None:
         sources.append(TokenFile(settings.tokens_file))
     if settings.jwks_url is not None:
+        if settings.jwt_audience is None:
+            _log.warning("jwt_audience_not_set", extra={"meaning": _ANY_AUDIENCE})
         sources.append(
             JsonWebTokens(
                 KeySet(settings.jwks_url),
@@ -94,6 +100,14 @@ def authenticator_of(settings: Settings) -> Authenticator:
     return nobody_checked(settings.host, settings.tenant, allow_no_auth=settings.allow_no_auth)
 
 
-def _only_here(authenticator: Authenticator, settings: Settings) -> bool:
-    """Whether being on this machine is what lets callers in."""
-    return isinstance(authenticator, Anybody) and not settings.allow_no_auth
+def _hosts(authenticator: Authenticator, settings: Settings) -> Hosts | None:
+    """What is looked at of Host and Origin, if anything.
+
+    Where credentials are asked for, a web page that gets here by a name of its own has none to send. Where none are,
+    a browser's is the only name that tells its pages from a client, and beyond loopback that is Origin alone, unless
+    our own names are configured.
+    """
+    if isinstance(authenticator, Anybody):
+        known = is_loopback(settings.host) or bool(settings.allowed_hosts)
+        return Hosts(settings.allowed_hosts, any_host=not known)
+    return Hosts(settings.allowed_hosts) if settings.allowed_hosts else None

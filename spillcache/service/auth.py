@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from spillcache.errors import ArgumentsInvalid, Unauthorized
 
 _BEARER: Final = re.compile(rb"bearer +([A-Za-z0-9\-._~+/]+=*) *", re.IGNORECASE)  # RFC 6750, 2.1
-_MAX_TOKEN_BYTES: Final = 16_384
+_MAX_TOKEN_BYTES: Final = 16_384  # web tokens with many claims take some KB; what is longer is not looked at
 _NEXT_STEP: Final = "Tell the operator: the client needs a valid bearer token. This is a FAILED call, not empty data."
 
 
@@ -31,7 +31,7 @@ class Authenticator(Protocol):
     """Finds out who sent a request."""
 
     async def identify(self, authorization: bytes | None) -> Identity:
-        """Whose the value of an Authorization header is. Raises `Unauthorized`."""
+        """Whose the value of an Authorization header is. Raises `Unauthorized`, `IssuerUnavailable`."""
         ...
 
 
@@ -39,7 +39,10 @@ class TokenSource(Protocol):
     """Knows some tokens."""
 
     async def find(self, token: str) -> Identity | None:
-        """Whose token it is, None when it is not one of these. Raises `Unauthorized` for one of these that is bad."""
+        """Whose token it is, None when it is not one of these.
+
+        Raises `Unauthorized` for one of these that is bad, `IssuerUnavailable` where that cannot be found out.
+        """
         ...
 
 

@@ -91,15 +91,17 @@ class Edge:
             if await self._admits(request, answer):
                 await self._app(scope, receive, answer.send)
         except asyncio.CancelledError:  # the grace is over
+            leaving = ShuttingDown("this server is ending, and what was asked for was not done in time")
+            self._watcher.failed("edge", leaving)
             if not answer.begun:
-                leaving = ShuttingDown("this server is ending, and what was asked for was not done in time")
                 await problem_response(leaving, request_id=request.id)(scope, receive, answer.send)
             raise
         except Exception as error:
             _log.error("unforeseen", extra=shape_of(error))
+            bug = SpillError(f"the server failed in an unforeseen way ({type(error).__name__})")
+            self._watcher.failed("edge", bug)
             if answer.begun:
                 raise
-            bug = SpillError(f"the server failed in an unforeseen way ({type(error).__name__})")
             await problem_response(bug, request_id=request.id)(scope, receive, answer.send)
 
     async def _admits(self, request: _Request, answer: _Answer) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from spillcache.errors import Unauthorized
+from spillcache.errors import HostNotAllowed
 
 _LOOPBACK: Final = ("127.0.0.1", "127.0.0.1:*", "localhost", "localhost:*", "[::1]", "[::1]:*")
 _ANY_NAME: Final = r"(?:[^\s,:/?#@\[\]]+|\[[0-9a-f:.]+\])"
@@ -20,22 +20,19 @@ _ANY_PORT: Final = "[0-9]{1,5}"
 _ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#@]+)")
 
 
-class HostNotAllowed(Unauthorized):
-    """The request names a host or origin that is not ours."""
-
-    http_status = 403
-    default_next_step = "Tell the operator: SPILLCACHE_ALLOWED_HOSTS lists the names that are served beside loopback."
-
-
 class Hosts:
-    """Loopback, and the names in `allowed`, in which `*` stands for any port or part of a name; alone, for both."""
+    """Loopback, and the names in `allowed`, in which `*` stands for any port or part of a name; alone, for both.
 
-    def __init__(self, allowed: Sequence[str] = ()) -> None:
+    With `any_host` only Origin is looked at: where the names by which this server is reached are not known.
+    """
+
+    def __init__(self, allowed: Sequence[str] = (), *, any_host: bool = False) -> None:
+        self._any_host = any_host
         self._ours = re.compile("|".join(map(_pattern, (*_LOOPBACK, *allowed))))
 
     def check(self, host: str, origin: str | None) -> None:
         """Raises `HostNotAllowed`, which does not repeat the name."""
-        if not self._is_ours(host):
+        if not self._any_host and not self._is_ours(host):
             raise HostNotAllowed("this server is not served under the name in Host")
         page = _ORIGIN.fullmatch(origin) if origin is not None else None
         if origin is not None and (page is None or not self._is_ours(page[1])):

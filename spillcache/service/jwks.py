@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from spillcache.errors import ArgumentsInvalid, Unauthorized
+from spillcache.errors import ArgumentsInvalid, IssuerUnavailable, SpillError
 from spillcache.service.auth import is_loopback, refused
 
 _log = logging.getLogger("spillcache")
@@ -29,14 +29,6 @@ _ASK_S: Final = 60.0  # made-up key ids must not become a load on the issuer
 _RETRY_S: Final = 5.0  # what callers are told: a few seconds
 _TIMEOUT_S: Final = 5.0  # to connect, and for each piece of the answer; meanwhile only calls with unknown keys wait
 _MAX_BYTES: Final = 1 << 20  # a set of a hundred keys takes 50 KB
-
-
-class KeysUnavailable(Unauthorized):
-    """The issuer does not answer, so it is not known whether the credentials are good."""
-
-    http_status = 503
-    retryable = True
-    default_next_step = "Call again in a few seconds. This is a FAILED call, not empty data."
 
 
 class KeySet:
@@ -60,7 +52,7 @@ class KeySet:
         self._thread = ThreadPoolExecutor(1, "spillcache-jwks")
 
     async def key(self, kid: str | None) -> jwt.PyJWK:
-        """The key of that id; without one the only key there is. Raises `Unauthorized`, `KeysUnavailable`."""
+        """The key of that id; without one the only key there is. Raises `Unauthorized`, `IssuerUnavailable`."""
         found = self._find(kid)
         if found is None:
             await self._renew(kid)
@@ -72,9 +64,9 @@ class KeySet:
             raise self._why_not()
         return found
 
-    def _why_not(self) -> Unauthorized:
+    def _why_not(self) -> SpillError:
         if self._stale:
-            return KeysUnavailable("the keys that sign credentials cannot be had at the moment")
+            return IssuerUnavailable("the keys that sign credentials cannot be had at the moment")
         return refused()
 
     @property

@@ -13,12 +13,12 @@ from typing import Any
 
 from spillcache import SpillCache
 from spillcache.service.app import Faces, edge_app, serve_faces
+from spillcache.service.beginning import begin
 from spillcache.service.listener import Ending, bound_socket, listen
 from spillcache.service.loops import loop_factory
 from spillcache.service.metrics_port import metrics_port
 from spillcache.service.phase import Phase
 from spillcache.service.probes import StoreSeen
-from spillcache.wiring.logs import configure_logs, confine_foreign_logs
 from spillcache.wiring.metrics import Metrics
 from spillcache.wiring.opening import open_async_cache
 from spillcache.wiring.settings import Settings
@@ -50,7 +50,7 @@ def run_service(settings: Settings, faces: MakeFaces = serve_faces) -> None:
     Raises `SpillError` for what keeps it from starting: no key ring, no credentials where they are needed, a port that
     is taken, settings that contradict each other.
     """
-    confine_foreign_logs(configure_logs(settings.log_format))
+    begin(settings)
     seen, phase = watched(), Phase()
     cache = open_async_cache(settings, watcher=seen.all)
     with ExitStack() as stack:

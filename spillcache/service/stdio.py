@@ -14,10 +14,13 @@ from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.server import build_proxy
 from spillcache.mcp.server import build_server
 from spillcache.mcp.stdio import serve_stdio
+from spillcache.service.beginning import begin
 from spillcache.service.loops import loop_factory
 from spillcache.service.tooling import tool_options
+from spillcache.service.upstreams import warn_of_unset
+from spillcache.tool.definition import ToolOptions
+from spillcache.tool.results import LEAST_BUDGET_BYTES
 from spillcache.wiring.environment import environment
-from spillcache.wiring.logs import configure_logs, confine_foreign_logs
 from spillcache.wiring.opening import open_async_cache
 from spillcache.wiring.settings import Settings
 from spillcache.wiring.watchers import watching
@@ -25,10 +28,11 @@ from spillcache.wiring.watchers import watching
 
 async def run_stdio(settings: Settings, session_id: str) -> None:
     """Serve until standard input ends. `session_id` begins the id of every request in the log."""
-    confine_foreign_logs(configure_logs(settings.log_format))
+    begin(settings)
+    options = tool_options(settings)
     cache = await asyncio.to_thread(open_async_cache, settings, watcher=watching())
     async with cache:
-        await serve_stdio(build_server(cache, tool_options(settings), caller=Caller(settings.tenant, session_id)))
+        await serve_stdio(build_server(cache, options, caller=Caller(settings.tenant, session_id)))
 
 
 def run_stdio_proxy(settings: Settings, upstreams: Mapping[str, Upstream], session_id: str) -> None:
@@ -38,23 +42,18 @@ def run_stdio_proxy(settings: Settings, upstreams: Mapping[str, Upstream], sessi
             "there is no Authorization to forward on standard input",
             next_step="Serve over HTTP, or give the upstream headers of its own in a configuration file.",
         )
-    confine_foreign_logs(configure_logs(settings.log_format))
+    begin(settings)
+    warn_of_unset(upstreams, environment())
+    options = tool_options(settings, least=LEAST_BUDGET_BYTES)
     cache = open_async_cache(settings, watcher=watching())
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(_proxied(cache, settings, upstreams, session_id))
+        runner.run(_proxied(cache, options, upstreams, Caller(settings.tenant, session_id)))
 
 
-async def _proxied(cache: SpillCache, settings: Settings, upstreams: Mapping[str, Upstream], session_id: str) -> None:
+async def _proxied(cache: SpillCache, options: ToolOptions, upstreams: Mapping[str, Upstream], caller: Caller) -> None:
     ending = _Ending()
     async with cache:
-        server = build_proxy(
-            cache,
-            tool_options(settings),
-            upstreams,
-            environment=environment(),
-            caller=Caller(settings.tenant, session_id),
-            ended=ending.ended,
-        )
+        server = build_proxy(cache, options, upstreams, environment=environment(), caller=caller, ended=ending.ended)
         serving = asyncio.ensure_future(serve_stdio(server))
         ending.of(serving)
         await serving

@@ -19,8 +19,11 @@ from spillcache.tool.numbers import travels
 #: Name and key of the part that is not a block.
 STRUCTURED: Final = "structuredContent"
 
-#: No answer may be larger, whatever passes whole in it: Python clients refuse an SSE event of 1 MiB.
-HARD_CAP_BYTES: Final = 768 << 10
+#: No answer may be larger on its way, whatever passes whole in it: Python clients refuse an SSE event over 1 MiB.
+HARD_CAP_BYTES: Final = 1_000_000
+
+#: How often over a text may be sent: HTTP of the 2026-07-28 protocol makes six bytes of two where they are not ASCII.
+LONGEST_ON_THE_WAY: Final = 3
 
 # What servers call the one field of an object around a value that is none: their frameworks, and the reference server
 # for files, which also repeats all its blocks so.

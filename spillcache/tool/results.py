@@ -19,7 +19,16 @@ from spillcache.errors import CODES, ArgumentsInvalid, BudgetTooSmall
 from spillcache.tool.blank import in_words
 from spillcache.tool.composite import Payload, payload_of
 from spillcache.tool.numbers import travels
-from spillcache.tool.parts import HARD_CAP_BYTES, STRUCTURED, Layout, Part, arrange, parts_of, wire_size
+from spillcache.tool.parts import (
+    HARD_CAP_BYTES,
+    LONGEST_ON_THE_WAY,
+    STRUCTURED,
+    Layout,
+    Part,
+    arrange,
+    parts_of,
+    wire_size,
+)
 from spillcache.tool.schemas import Declared
 from spillcache.tool.shapes import check, is_answer
 from spillcache.wire import Wire, sent_json
@@ -46,7 +55,7 @@ class SpillOptions:
     """
 
     budget: int = defaults.BUDGET_BYTES
-    media_bytes: int = defaults.MAX_PAGE_BYTES
+    media_bytes: int = defaults.MEDIA_BYTES
     on_store_failure: Literal["envelope", "pass", "error"] = "envelope"
     structured: Literal["keep", "drop"] = "keep"
 
@@ -55,8 +64,8 @@ class SpillOptions:
             raise ArgumentsInvalid(
                 f"a budget for results must be {LEAST_BUDGET_BYTES} to {defaults.MAX_PAGE_BYTES} bytes"
             )
-        if not 0 <= self.media_bytes <= defaults.MAX_PAGE_BYTES:
-            raise ArgumentsInvalid(f"media_bytes must be 0 to {defaults.MAX_PAGE_BYTES}")
+        if not 0 <= self.media_bytes <= defaults.MEDIA_BYTES:
+            raise ArgumentsInvalid(f"media_bytes must be 0 to {defaults.MEDIA_BYTES}")
 
 
 async def spill_result(
@@ -193,7 +202,7 @@ def _uncounted(meta: object, options: SpillOptions) -> int:
 
 
 def _arranged(result: Mapping[str, Any], room: int, options: SpillOptions) -> Layout:
-    parts, media_room = parts_of(result), HARD_CAP_BYTES - options.budget
+    parts, media_room = parts_of(result), max(0, HARD_CAP_BYTES - LONGEST_ON_THE_WAY * options.budget)
     if result.get(STRUCTURED) is not None and parts[-1:] and parts[-1].sort != "structured":
         media_room //= 2  # it repeats the blocks, and stays if they do
     return arrange(parts, room=room, media_bytes=options.media_bytes, media_room=media_room)

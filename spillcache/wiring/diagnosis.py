@@ -18,6 +18,7 @@ from redis import exceptions as theirs
 from spillcache._sync.connect import connect
 from spillcache._sync.store import OLDEST_SERVER, Client, Store, translate
 from spillcache.errors import SpillError
+from spillcache.wiring.environment import unknown_settings
 from spillcache.wiring.opening import Tell, has_keyring, locate, open_keyring, stored_ring
 from spillcache.wiring.roles import COMMANDS, FOREIGN, RoleName, Trials
 from spillcache.wiring.settings import Settings
@@ -62,6 +63,10 @@ def diagnose(settings: Settings, tell: Tell | None = None, *, role: Role | None 
 
     Without a `role` it is enough that the user may write or read; with one, that role must be complete.
     """
+    return [*_settings(), *_deployment(settings, tell, role)]
+
+
+def _deployment(settings: Settings, tell: Tell | None, role: Role | None) -> list[Finding]:
     insisted = _ROLES[role]
     try:
         url = locate(settings, tell)
@@ -80,6 +85,16 @@ def diagnose(settings: Settings, tell: Tell | None = None, *, role: Role | None 
         client.close()
     reads = "reader" in insisted if insisted else not probe.only_writes
     return [place, _keys(settings, tell, reads=reads), *findings]
+
+
+def _settings() -> list[Finding]:
+    unknown = unknown_settings()
+    if not unknown:
+        return []
+    return [Finding("settings", "advice", f"not known, so without effect: {', '.join(unknown)}", _MISSPELT)]
+
+
+_MISSPELT = "Correct the names, or remove them. In Kubernetes a Service makes some: set enableServiceLinks: false."
 
 
 def _no_connection(error: SpillError) -> Finding:

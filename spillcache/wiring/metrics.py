@@ -9,11 +9,11 @@ from __future__ import annotations
 import platform
 from collections import OrderedDict
 from importlib.metadata import version
-from typing import Final
+from typing import Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from spillcache.errors import SpillCorrupt, SpillError, SpillLost
+from spillcache.errors import CODES, PayloadTooLarge, SpillCorrupt, SpillError, SpillLost, StoreError
 from spillcache.shown import shown_name
 from spillcache.watch import Refused, Served, Verb, Written
 from spillcache.wiring.acts import ActWatcher
@@ -25,6 +25,7 @@ MAX_WALKS: Final = 4_096  # that are over, and remembered: half a megabyte, and 
 # A page takes about 0.3 ms, a read's deadline is 2 s.
 _PAGE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _REDIS_S = (0.0001, 0.00025, *_PAGE_S, 10.0)
+_OF_THE_STORE = tuple((code,) for code, error in CODES.items() if issubclass(error, StoreError))
 _SPILL_BYTES = tuple(float(8 << (10 + 2 * step)) for step in range(9))  # 8 KiB to 512 MiB
 
 
@@ -52,6 +53,7 @@ class Metrics(ActWatcher):
         self._refused = Counter(
             "spillcache_spills_refused", "Results that were not stored, by code.", ("code",), registry=self.registry
         )
+        _begin(self._refused, (PayloadTooLarge.code,), *_OF_THE_STORE)
 
     def _make_pages(self) -> None:
         walks = ("tool", "of")
@@ -65,7 +67,6 @@ class Metrics(ActWatcher):
             "spillcache_walks_begun", "First pages, of a payload or of one result.", walks, registry=self.registry
         )
         self._completed = Counter("spillcache_walks_completed", "Last pages of a walk.", walks, registry=self.registry)
-
         self._over: OrderedDict[int, None] = OrderedDict()
 
     def _make_failures(self) -> None:
@@ -73,6 +74,8 @@ class Metrics(ActWatcher):
         self._losses = Counter(
             "spillcache_losses", "Spills found lost or corrupt before their time.", ("code",), registry=self.registry
         )
+        _begin(self._losses, (SpillLost.code,), (SpillCorrupt.code,))
+        _begin(self._errors, *((verb, *code) for verb in get_args(Verb) for code in _OF_THE_STORE))
         self._renewals = Counter("spillcache_lease_renewals", "Leases renewed by reading.", registry=self.registry)
 
     def _make_redis(self) -> None:
@@ -120,14 +123,13 @@ class Metrics(ActWatcher):
         """
         self._pages.labels(served.status).inc()
         if served.began:
-            self._begun.labels(self._tool(served.tool), "result" if served.start else "payload").inc()
+            walks = (self._tool(served.tool), "result" if served.start else "payload")
+            self._begun.labels(*walks).inc()
+            self._completed.labels(*walks)  # there from now on, at 0: walks that never end must not be missing
         whole, one = served.status == "COMPLETE", served.result_status == "COMPLETE"
         if not (whole or one) or self._was_over(served.walk):
             return
-        if whole:
-            self._completed.labels(self._tool(served.tool), "payload").inc()
-        else:
-            self._completed.labels(self._tool(served.tool), "result").inc()
+        self._completed.labels(self._tool(served.tool), "payload" if whole else "result").inc()
 
     def _was_over(self, walk: int) -> bool:
         """Whether a walk's last page was served before, as far as is remembered; now it was."""
@@ -162,3 +164,9 @@ class Metrics(ActWatcher):
             return OTHER_TOOLS
         self._tools[name] = shown_name(name)
         return self._tools[name]
+
+
+def _begin(counter: Counter, *labels: tuple[str, ...]) -> None:
+    """Expose series at 0: of one that only begins with its first count, `rate` does not see that count."""
+    for values in labels:
+        counter.labels(*values)

@@ -99,7 +99,10 @@ def stored_ring(settings: Settings, tell: Tell | None = None) -> Ring:
         make = shlex.join(["spillcache", "keys", "new", "-o", str(file)])
         raise KeyringInvalid(
             f"there is no key ring file {file}",
-            next_step=f"Run `{make}`, or correct the file's name.",
+            next_step=(
+                f"Correct the file's name, or put the ring there that the other processes use; "
+                f"only if there is none yet: `{make}`."
+            ),
         ) from None
     except OSError as error:
         raise KeyringInvalid(

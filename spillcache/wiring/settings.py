@@ -7,7 +7,6 @@ An empty variable counts as one that is not set. What a face was told on its own
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -80,6 +79,9 @@ class Settings(BaseSettings):
         defaults.FULL_BYTES, gt=0, description="cap of a full read, where the client is not known to take less"
     )
     max_request_bytes: int = Field(defaults.MAX_REQUEST_BYTES, gt=0, description="largest body of an MCP request")
+    max_callers: int = Field(
+        defaults.MAX_CALLERS, gt=0, description="callers of a proxy over HTTP whose upstreams are kept open at once"
+    )
     host: str = Field(defaults.HOST, min_length=1, description="address to listen on")
     port: int = Field(defaults.PORT, ge=0, le=65535, description="port of MCP and REST; 0 takes a free one")
     metrics_port: int = Field(
@@ -162,11 +164,6 @@ def read_settings(**overrides: Any) -> Settings:
     raise ArgumentsInvalid(
         f"settings are not valid: {'; '.join(complaints)}", next_step="Correct the settings and run it again."
     )
-
-
-def environment_without_settings() -> dict[str, str]:
-    """This process's environment without any setting of ours: for a child that is given its own."""
-    return {name: value for name, value in os.environ.items() if not name.upper().startswith(PREFIX)}
 
 
 def _complaint(place: tuple[int | str, ...], message: str) -> str:

@@ -42,6 +42,15 @@ def test_a_sound_deployment_passes_and_nothing_stays_behind(program: Program, ow
     assert keys(server.url) == []
 
 
+def test_a_misspelt_setting_is_advice(program: Program, own_server: OwnServer) -> None:
+    """By its name; what it was set to may be a secret."""
+    url = own_server({"maxmemory": "64mb"}).url
+    ran = program("doctor", "--json", SPILLCACHE_REDIS_URL=url, SPILLCACHE_KEY_RING="secret")
+    (found,) = [found for found in ran.answer["findings"] if found["check"] == "settings"]
+    assert (ran.code, found["level"], "SPILLCACHE_KEY_RING" in found["found"]) == (0, "advice", True)
+    assert "secret" not in ran.text
+
+
 def test_doctor_for_people_says_what_to_change(program: Program, own_server: OwnServer) -> None:
     """An evicting policy is found, and the command that changes it is printed."""
     server = own_server({"maxmemory": "64mb", "maxmemory-policy": "allkeys-lru"})

@@ -47,6 +47,28 @@ def test_a_port_that_is_taken_is_named(program: Program) -> None:
     assert (ran.code, port in ran.err, "--port" in ran.err) == (1, True, True)
 
 
+def test_what_is_set_in_vain_or_not_set_is_warned_of_at_the_start(program: Program) -> None:
+    """A misspelt setting, and a variable that the server behind was to inherit: by their names, no value."""
+    ran = program("proxy", "--env", "NOT_SET_HERE", "--env", "PATH", "--", "true", SPILLCACHE_KEY_RING="secret")
+    warned = {event["event"]: event.get("names") for event in map(json.loads, ran.err.splitlines())}
+    assert warned["settings_unknown"] == ["SPILLCACHE_KEY_RING"]
+    assert warned["upstream_env_not_set"] == ["NOT_SET_HERE"]
+    assert "secret" not in ran.err
+
+
+def test_a_proxy_that_listens_nowhere_has_no_port(program: Program) -> None:
+    """Options that would mean nothing are a mistake in usage, and named."""
+    ran = program("proxy", "--port", "1", "--drain", "3", "--", "true")
+    assert (ran.code, "--port, --drain" in ran.err, "--http" in ran.err) == (2, True, True)
+
+
+@pytest.mark.parametrize("options", [["serve", "--port", "0"], ["proxy", "--budget", "3000", "--", "true"]])
+def test_a_budget_that_cannot_work_is_refused_at_the_start(program: Program, options: list[str]) -> None:
+    """With the setting to change."""
+    ran = program(*options, SPILLCACHE_BUDGET_BYTES="100")
+    assert (ran.code, "SPILLCACHE_BUDGET_BYTES" in ran.err) == (1, True)
+
+
 @pytest.mark.parametrize(("command", "module", "extra"), [("serve", "uvicorn", "serve"), ("mcp", "mcp", "mcp")])
 def test_a_missing_extra_is_named_with_its_command(program: Program, command: str, module: str, extra: str) -> None:
     """As it would be where only the library is installed."""

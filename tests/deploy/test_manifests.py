@@ -53,6 +53,13 @@ def test_pods_run_locked_down(name: str, pod: Any) -> None:
         assert context["capabilities"] == {"drop": ["ALL"]}
 
 
+@pytest.mark.parametrize("name", ["serve.yaml", "proxy-sidecar.yaml"])
+def test_a_service_sets_nothing_of_ours(name: str) -> None:
+    """Kubernetes would give pods SPILLCACHE_PORT for the Service of that name, and it is no port's number."""
+    pods = [pod for file, pod in _pods() if file == name]
+    assert [pod["enableServiceLinks"] for pod in pods] == [False]
+
+
 def test_every_variable_is_a_setting() -> None:
     """A misspelt one would be ignored, and its default used."""
     texts = [file.read_text(encoding="utf-8") for file in FILES] + [(DEPLOY / "Dockerfile").read_text(encoding="utf-8")]

@@ -115,7 +115,7 @@ def test_whatever_is_sent_the_answer_is_one_that_the_document_describes(
     # nor that a blank parameter counts as absent, so what it forbids may be answered.
     spill_id = store(client, metrics()).rpartition("/")[2]
 
-    @settings(max_examples=25, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, suppress_health_check=list(HealthCheck))
     @given(operation.as_strategy(generation_mode=mode), st.booleans())
     def answered(case: Any, real: bool) -> None:
         if real and "spill_id" in case.path_parameters:

@@ -89,6 +89,8 @@ def test_what_is_no_message_is_answered_at_once(redis_url: str, ring: Path) -> N
             (b"{", -32700),
             (b"\xff\xfe\x00", -32700),
             (b"[" * 200_000, -32700),
+            (b'{"jsonrpc":"2.0","id":"caf\xe9","method":"ping"}', -32700),
+            (b'{"jsonrpc":"2.0","id":"\\ud83d","method":"ping"}', -32700),
             (b"[]", -32600),
             (b"17", -32600),
         ):

@@ -15,11 +15,12 @@ from tests.service.process import Service, serving
 Serve = Callable[..., Service]
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    """A directory with a key ring."""
-    (tmp_path / "ring.json").write_text(format_ring({"k": secrets.token_bytes(32)}, "k"))
-    return tmp_path
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a key ring, for all processes of a module: starting one takes longer than most tests of it."""
+    made = tmp_path_factory.mktemp("service")
+    (made / "ring.json").write_text(format_ring({"k": secrets.token_bytes(32)}, "k"))
+    return made
 
 
 @pytest.fixture

@@ -71,15 +71,6 @@ def test_under_load_nobody_goes_without_an_answer(serve: Serve, redis_url: str) 
     ]
 
 
-def test_ctrl_c_ends_it_as_sigterm_does(serve: Serve, redis_url: str) -> None:
-    """Exit code 0, and connections are refused afterwards."""
-    service = serve(redis_url)
-    service.signal(signal.SIGINT)
-    assert service.wait() == 0
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(service.url + "/healthz")
-
-
 def test_a_second_signal_ends_it_at_once(serve: Serve, redis_url: str) -> None:
     """However long the drain would be, and although somebody is still sending."""
     service = serve(redis_url, DRAIN_S="3600", GRACE_S="3600")
@@ -92,19 +83,14 @@ def test_a_second_signal_ends_it_at_once(serve: Serve, redis_url: str) -> None:
 
 
 def test_who_never_finishes_does_not_keep_it(serve: Serve, redis_url: str) -> None:
-    """An upload that stalls: when the grace is over it is broken off."""
+    """An upload that stalls: when the grace is over it is broken off. Ctrl-C ends it as SIGTERM does."""
     service = serve(redis_url, GRACE_S="1")
     with _half_an_upload(service):
-        service.signal()
+        service.signal(signal.SIGINT)
         assert service.wait() == 0
     assert keys(redis_url) == []
-
-
-def test_no_event_stream_is_opened_that_could_keep_it(serve: Serve, redis_url: str) -> None:
-    """Clients of the older protocol ask for one by GET for as long as they live, and do without if it is refused."""
-    service = serve(redis_url)
-    answer = httpx.get(f"{service.url}/mcp", headers={"Accept": "text/event-stream"}, timeout=30)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(service.url + "/healthz")
 
 
 def _half_an_upload(service: Service) -> socket.socket:

@@ -286,8 +286,10 @@ def _breaking(begun: bool) -> ASGIApp:
 async def test_a_bug_is_answered_as_one_and_logged_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
     """A problem with status 500; the log has the exception's type and where it was raised, not its text."""
     caplog.set_level(logging.INFO, logger="spillcache")
-    async with client_of(_breaking(begun=False)) as client:
+    heard = Heard()
+    async with client_of(_breaking(begun=False), watcher=heard) as client:
         answer = await client.get("/app")
+    assert heard.codes == [("edge", "spill_error")]
     assert (answer.status_code, answer.json()["code"]) == (500, "spill_error")
     (record,) = [record for record in caplog.records if record.message == "unforeseen"]
     said: dict[str, Any] = record.__dict__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,26 +19,38 @@ from spillcache.service.tokens import TokenEntry, digest_of, format_tokens
 from spillcache.watch import spill_mark
 from tests.conftest import OwnServer
 from tests.servers.caches import metrics
+from tests.servers.providers import Provided
 from tests.servers.waiting import until
 from tests.service.conftest import Serve
-from tests.service.process import InThread, Service
+from tests.service.process import InThread, Service, serving
 
 TOOL = "search_query_spill"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tokens(directory: Path) -> dict[str, str]:
-    """A token for each of two tenants, in a file."""
-    made = {tenant: f"sct_{secrets.token_urlsafe(32)}" for tenant in ("a", "b")}
-    entries = tuple(TokenEntry(digest_of(token), tenant, tenant) for tenant, token in made.items())
-    (directory / "tokens.json").write_text(format_tokens(entries))
+    """A token for each of three tenants, in a file."""
+    made = {tenant: f"sct_{secrets.token_urlsafe(32)}" for tenant in ("a", "b", "c")}
+    _write(directory, made)
     return made
 
 
+def _write(directory: Path, tokens: dict[str, str]) -> None:
+    entries = tuple(TokenEntry(digest_of(token), tenant, tenant) for tenant, token in tokens.items())
+    (directory / "tokens.json").write_text(format_tokens(entries))
+
+
+@pytest.fixture(scope="module")
+def running(server: Provided, directory: Path, tokens: dict[str, str]) -> Iterator[Service]:
+    """A process that asks for them, for all tests of this module."""
+    with serving(server.url, directory, TOKENS_FILE=str(directory / "tokens.json")) as service:
+        yield service
+
+
 @pytest.fixture
-def guarded(serve: Serve, redis_url: str, directory: Path, tokens: dict[str, str]) -> Service:
-    """A process that asks for them."""
-    return serve(redis_url, TOKENS_FILE=str(directory / "tokens.json"))
+def guarded(running: Service, redis_url: str) -> Service:
+    """That process; its Redis is empty."""
+    return running
 
 
 @asynccontextmanager
@@ -64,14 +76,16 @@ async def _read(agent: Client, **arguments: Any) -> dict[str, Any]:
     return answer
 
 
-async def test_what_a_worker_stores_an_agent_walks(serve: Serve, redis_url: str) -> None:
+async def test_what_a_worker_stores_an_agent_walks(
+    guarded: Service, tokens: dict[str, str], serve: Serve, redis_url: str, directory: Path
+) -> None:
     """One replica takes it in over REST, it and another serve pages over MCP by turns; they add up to the payload."""
     payload = metrics()
-    replicas = [serve(redis_url) for _ in range(2)]
-    with worker_of(replicas[0]) as worker:
+    another = serve(redis_url, TOKENS_FILE=str(directory / "tokens.json"))
+    with worker_of(guarded, tokens["a"]) as worker:
         spill_id = worker.post("/spills", content=payload, params={"tool": "batch"}).json()["spill_id"]
     chunks: list[str] = []
-    async with agent_of(replicas[0]) as first, agent_of(replicas[1]) as second:
+    async with agent_of(guarded, tokens["a"]) as first, agent_of(another, tokens["a"]) as second:
         page = await _read(first, spill_id=spill_id)
         while True:
             chunks.append(page["chunk"])
@@ -123,12 +137,12 @@ def test_a_revoked_token_is_refused_without_a_restart(
     guarded: Service, tokens: dict[str, str], directory: Path
 ) -> None:
     """The process follows the file."""
+    with worker_of(guarded, tokens["c"]) as worker:
+        assert worker.post("/spills", content=metrics()).is_success
+        _write(directory, {tenant: token for tenant, token in tokens.items() if tenant != "c"})
+        until(lambda: worker.get(f"/spills/{'a' * 26}").status_code == 401, "the token is refused")
     with worker_of(guarded, tokens["a"]) as worker:
         assert worker.post("/spills", content=metrics()).is_success
-        kept = (TokenEntry(digest_of(tokens["b"]), "b", "b"),)
-        (directory / "tokens.json").write_text(format_tokens(kept))
-        until(lambda: worker.get(f"/spills/{'a' * 26}").status_code == 401, "the token is refused")
-    assert guarded.running
 
 
 async def test_the_log_says_what_an_agent_was_given_and_betrays_nothing(
@@ -138,8 +152,9 @@ async def test_the_log_says_what_an_agent_was_given_and_betrays_nothing(
     secret_word = secrets.token_hex(16)
     payload = json.dumps({"results": [{"name": "r", "values": [secret_word] * 1_000}]}).encode()
     seen: list[str] = [secret_word, *tokens.values()]
+    before = guarded.metric("spillcache_pages_total", status="PARTIAL")
     with worker_of(guarded, tokens["a"]) as worker:
-        spill_id = worker.post("/spills", content=payload, params={"tool": "batch"}).json()["spill_id"]
+        spill_id = worker.post("/spills", content=payload, params={"tool": "logged"}).json()["spill_id"]
         seen.append(spill_id)
     async with agent_of(guarded, tokens["a"]) as agent:
         page = await _read(agent, spill_id=spill_id)
@@ -147,16 +162,20 @@ async def test_the_log_says_what_an_agent_was_given_and_betrays_nothing(
             seen.append(page["next_cursor"])
             page = await _read(agent, spill_id=spill_id, cursor=page["next_cursor"])
         seen.append(page["receipt"])
-        for bad in ({"spill_id": spill_id, "cursor": seen[4] + "x"}, {"spill_id": spill_id + "x"}, {"spill_id": ""}):
+        for bad in ({"spill_id": spill_id, "cursor": seen[-2] + "x"}, {"spill_id": spill_id + "x"}, {"spill_id": ""}):
             assert (await _read(agent, **bad))["status"] == "FAILED"
     mark = spill_mark(spill_id)
-    until(lambda: bool(guarded.events("walk_completed")), "the walk's end is logged")
-    (written,) = guarded.events("spill_written")
-    assert (written["spill"], written["tool"], written["size"]) == (mark, "batch", len(payload))
-    served = guarded.events("page_served")
+
+    def told_of_it(event: str) -> list[dict[str, Any]]:
+        return [line for line in guarded.events(event) if line["spill"] == mark]
+
+    until(lambda: bool(told_of_it("walk_completed")), "the walk's end is logged")
+    (written,) = told_of_it("spill_written")
+    assert (written["tool"], written["size"]) == ("logged", len(payload))
+    served = told_of_it("page_served")
     assert [line["from"] for line in served] == [0, *(line["to"] for line in served[:-1])]
     assert (served[-1]["to"], served[-1]["status"]) == (len(payload), "COMPLETE")
-    assert {(line["spill"], line["tool"]) for line in served} == {(mark, "batch")}
+    assert {line["tool"] for line in served} == {"logged"}
     assert {line["code"] for line in guarded.events("error")} >= {"spill_id_malformed", "arguments_invalid"}
     told = [json.loads(line) for line in guarded.lines]
     acts = ("spill_written", "page_served", "walk_completed", "error")
@@ -164,9 +183,9 @@ async def test_the_log_says_what_an_agent_was_given_and_betrays_nothing(
     exposed = "".join(guarded.lines) + guarded.metrics_page()
     assert not [word for word in seen if word in exposed]
     counted = guarded.metrics()
-    assert counted["spillcache_walks_begun_total", (("of", "payload"), ("tool", "batch"))] == 1
-    assert counted["spillcache_walks_completed_total", (("of", "payload"), ("tool", "batch"))] == 1
-    assert counted["spillcache_pages_total", (("status", "PARTIAL"),)] == len(served) - 1
+    assert counted["spillcache_walks_begun_total", (("of", "payload"), ("tool", "logged"))] == 1
+    assert counted["spillcache_walks_completed_total", (("of", "payload"), ("tool", "logged"))] == 1
+    assert counted["spillcache_pages_total", (("status", "PARTIAL"),)] - before == len(served) - 1
 
 
 def test_without_redis_it_serves_typed_errors_and_stays_ready(serve: Serve, own_server: OwnServer) -> None:
@@ -199,16 +218,22 @@ def test_it_starts_without_redis(serve: Serve) -> None:
     assert httpx.get(service.url + "/readyz").status_code == 200
 
 
-def test_probes_answer_while_a_large_upload_is_scanned(serve: Serve, redis_url: str) -> None:
-    """50 MB of JSON come in; meanwhile each probe is answered, many of them before the upload is done."""
-    service = serve(redis_url)
+def test_no_event_stream_is_opened_that_could_hold_a_drain_open(guarded: Service, tokens: dict[str, str]) -> None:
+    """Clients of the older protocol ask for one by GET for as long as they live, and do without if it is refused."""
+    headers = {"Accept": "text/event-stream", "Authorization": f"Bearer {tokens['a']}"}
+    answer = httpx.get(guarded.mcp_url, headers=headers, timeout=30)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+def test_probes_answer_while_a_large_upload_is_scanned(guarded: Service, tokens: dict[str, str]) -> None:
+    """25 MB of JSON come in; meanwhile each probe is answered, many of them before the upload is done."""
     result = metrics(results=1, points=40_000)
-    payload = b"[" + b",".join([result] * (50_000_000 // len(result) + 1)) + b"]"
+    payload = b"[" + b",".join([result] * (25_000_000 // len(result) + 1)) + b"]"
     answered = 0
-    with httpx.Client() as probe:
-        upload = InThread(lambda: httpx.post(service.url + "/v1/spills", content=payload, timeout=60))
+    with httpx.Client() as probe, worker_of(guarded, tokens["a"]) as worker:
+        upload = InThread(lambda: worker.post("/spills", content=payload, timeout=60))
         while upload.running:
-            assert probe.get(service.url + "/healthz", timeout=5).status_code == 200
+            assert probe.get(guarded.url + "/healthz", timeout=5).status_code == 200
             answered += 1
     assert upload.result.status_code == 201
     assert answered > 10

@@ -117,6 +117,28 @@ def test_what_is_refused_is_counted(metrics: Metrics) -> None:
     assert value(metrics, "spillcache_errors_total", verb="edge", code="unauthorized") == 1
 
 
+def exposed(metrics: Metrics, name: str, label: str) -> set[str]:
+    """The values of a label in what Prometheus reads."""
+    page = generate_latest(metrics.registry).decode()
+    samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+    return {sample.labels[label] for sample in samples if sample.name == name}
+
+
+def test_what_is_alerted_on_is_there_before_it_happens(metrics: Metrics) -> None:
+    """At 0: `rate` does not see the first count of a series that begins with it."""
+    store = {"store_unavailable", "store_busy", "store_full", "server_unsupported"}
+    assert exposed(metrics, "spillcache_losses_total", "code") == {"spill_lost", "spill_corrupt"}
+    assert exposed(metrics, "spillcache_errors_total", "code") == store
+    assert exposed(metrics, "spillcache_spills_refused_total", "code") == store | {"payload_too_large"}
+
+
+def test_a_tool_whose_walks_never_end_has_completed_none(metrics: Metrics) -> None:
+    """None is a number too: without it the tool would be missing from the share of walks that stop early."""
+    metrics.page_served(served(began=True))
+    assert exposed(metrics, "spillcache_walks_completed_total", "tool") == {"batch"}
+    assert value(metrics, "spillcache_walks_completed_total", tool="batch", of="payload") == 0
+
+
 def test_redis_is_timed_apart_from_the_wait_for_it(metrics: Metrics) -> None:
     """In seconds."""
     metrics.redis_used("read", 0.5, 0.25)

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+import orjson
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp_types import HEADER_MISMATCH
 
 from spillcache import SpillCache, defaults
-from spillcache.errors import ArgumentsInvalid, SpillError
+from spillcache.errors import (
+    ArgumentsInvalid,
+    BudgetTooSmall,
+    CursorKeyUnknown,
+    CursorRejected,
+    PayloadTooLarge,
+    SpillError,
+    SpillExpired,
+    SpillLost,
+    SpillNotFound,
+)
 from spillcache.mcp.proxy.asked import Asked
 from spillcache.mcp.proxy.catalogue import Catalogue, KnownTool
-from spillcache.mcp.proxy.chain import is_spilled, with_public_reader
+from spillcache.mcp.proxy.chain import FurtherIn, with_public_reader
+from spillcache.mcp.proxy.failures import handled
 from spillcache.mcp.proxy.names import public_name, split_name, with_public_uris
 from spillcache.mcp.proxy.questions import answered
 from spillcache.mcp.server import protocol_error
 from spillcache.tool.calls import answer_call
 from spillcache.tool.definition import ToolOptions
 from spillcache.tool.rendering import json_text, tool_result
-from spillcache.tool.results import LEAST_BUDGET_BYTES, spill_result
+from spillcache.tool.results import LEAST_BUDGET_BYTES, is_spilled, spill_result
+from spillcache.tool.shapes import check, is_answer
 
 
 class Calls:
@@ -27,6 +40,7 @@ class Calls:
 
     def __init__(self, cache: SpillCache, options: ToolOptions) -> None:
         self._cache, self._options = cache, options
+        self._further_in = FurtherIn()
 
     async def call(self, asked: Asked) -> dict[str, Any]:
         """The result in wire form. What goes wrong between here and the upstream's tool is a result with `isError`.
@@ -35,9 +49,8 @@ class Calls:
         """
         name = str(asked.params.get("name"))
         try:
-            if name == self._options.name:
-                return await self._read(asked)
-            return await self._relay(asked, name)
+            with handled():
+                return await (self._read(asked) if name == self._options.name else self._relay(asked, name))
         except SpillError as error:
             self._cache.watcher.failed("proxy", error)
             return tool_result(json_text(error.as_dict()), failed=True)
@@ -47,21 +60,31 @@ class Calls:
         catalogue = asked.links.catalogues[namespace]
         known = await catalogue.tool(inner)
         result = with_public_uris(await self._run(asked, catalogue, inner), namespace)
-        upstream = catalogue.link.upstream
-        if result.get("resultType", "complete") != "complete" or known.reads:
+        if known.reads or not is_answer(result):
             return result
-        if is_spilled(result):
+        check(result)
+        upstream = catalogue.link.upstream
+        budget = min(max(asked.budget, LEAST_BUDGET_BYTES), defaults.MAX_PAGE_BYTES)
+        options = upstream.options_for(inner, budget)
+        if is_spilled(result, options):
+            self._further_in.saw(result)
             return _from_further_in(result, catalogue, namespace)
         if not upstream.spills(inner):
             return result
-        return await spill_result(
-            result,
-            self._cache,
-            tool=name,
-            tenant=asked.caller.tenant,
-            options=upstream.options_for(inner, min(max(asked.budget, LEAST_BUDGET_BYTES), defaults.MAX_PAGE_BYTES)),
-            declared=known.declared,
-        )
+        try:
+            return await spill_result(
+                result,
+                self._cache,
+                tool=name,
+                tenant=asked.caller.tenant,
+                options=options,
+                declared=known.declared,
+            )
+        except BudgetTooSmall:
+            raise PayloadTooLarge(
+                "what the tool's server sent beside the content leaves no room for an answer; nothing of it was kept",
+                next_step="Ask the tool for less, or tell the operator. This is a FAILED call, not an empty result.",
+            ) from None
 
     async def _run(self, asked: Asked, catalogue: Catalogue, inner: str) -> dict[str, Any]:
         async def send(params: dict[str, Any], on_progress: ProgressFnT | None = asked.on_progress) -> dict[str, Any]:
@@ -80,7 +103,7 @@ class Calls:
         return await answered(asked, params, send)
 
     async def _read(self, asked: Asked) -> dict[str, Any]:
-        """A page. Where a proxy further in has a paging tool of the same name, whoever has the spill answers."""
+        """A page. Where a proxy further in has a paging tool of the same name, it is asked for spills not made here."""
         own = await answer_call(
             self._cache,
             asked.params.get("arguments"),
@@ -90,10 +113,31 @@ class Calls:
             tenant=asked.caller.tenant,
         )
         further = asked.links.catalogues.get("")
-        if not own["isError"] or further is None or not (await further.tool(self._options.name)).reads:
+        if not own["isError"] or further is None or not await self._is_elsewhere(asked, own):
             return own
-        theirs = await self._run(asked, further, self._options.name)
-        return own if theirs.get("isError") and _is_ours(own) else theirs
+        if not (await further.tool(self._options.name)).reads:
+            return own
+        return await self._run(asked, further, self._options.name)
+
+    async def _is_elsewhere(self, asked: Asked, own: dict[str, Any]) -> bool:
+        """Whether the spill is not one of ours, by our own error: only then may others see its id and cursor.
+
+        A cursor may be refused, or taken for that of a spill that is gone, because another key ring signed it or the
+        same one: then the spill must be unknown here as well.
+        """
+        code = orjson.loads(own["content"][0]["text"])["code"]
+        spill_id = str((asked.params.get("arguments") or {}).get("spill_id"))
+        if code == SpillNotFound.code:
+            return True
+        if code not in _OTHERS_CURSOR and not (code in _GONE and self._further_in.has(spill_id)):
+            return False
+        try:
+            await self._cache.stat(spill_id, tenant=asked.caller.tenant)
+        except SpillNotFound:
+            return True
+        except SpillError:
+            return False
+        return False
 
 
 def _target(asked: Asked, name: str) -> tuple[str, str]:
@@ -115,10 +159,5 @@ def _from_further_in(result: dict[str, Any], catalogue: Catalogue, namespace: st
     return with_public_reader(result, reader, public_name(namespace, reader))
 
 
-def _is_ours(own: dict[str, Any]) -> bool:
-    """Whether our error is about a spill that we had, or about the arguments: not "no such thing here"."""
-    text = own["content"][0]["text"]
-    return not any(f'"code":"{code}"' in text for code in _NOT_HERE)
-
-
-_NOT_HERE = ("spill_not_found", "cursor_rejected", "cursor_key_unknown")
+_OTHERS_CURSOR: Final = frozenset({CursorRejected.code, CursorKeyUnknown.code})
+_GONE: Final = frozenset({SpillLost.code, SpillExpired.code})

@@ -12,6 +12,7 @@ from typing import Any, Final
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from spillcache.mcp.proxy.link import Link
+from spillcache.mcp.proxy.listed import entries_of
 from spillcache.mcp.proxy.session import UpstreamSession
 from spillcache.tool.definition import TOOL_MARK
 from spillcache.tool.schemas import UNDECLARED, Declared, declare
@@ -38,7 +39,7 @@ class Catalogue:
         self._rest: dict[str, Any] = {}
 
     async def tools(self) -> list[KnownTool]:
-        """All of them, as they are now. Raises `UpstreamUnavailable` and the upstream's own errors."""
+        """All of them, as they are now. Raises what `Link.request` does."""
         session = await self.link.session()
         listed = await self._list() if "tools" in session.capabilities else []
         entries = [entry for entry in listed if not (session.modern and _is_invalid(entry))]
@@ -69,7 +70,7 @@ class Catalogue:
         params: dict[str, Any] = {}
         for _ in range(MAX_PAGES):
             page = await self.link.request("tools/list", params)
-            listed += [entry for entry in page.get("tools", []) if isinstance(entry, dict)]
+            listed += entries_of(page, "tools", self.link.namespace)
             if not params:
                 self._rest = {key: value for key, value in page.items() if key not in ("tools", "nextCursor")}
             if not page.get("nextCursor"):

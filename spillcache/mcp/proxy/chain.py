@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-from spillcache.tool.results import MARK
+_REMEMBERED: Final = 10_000
 
 
-def is_spilled(result: Mapping[str, Any]) -> bool:
-    """Whether a proxy further in made a spill of this result."""
-    return MARK in (result.get("_meta") or {})
+class FurtherIn:
+    """Which spills proxies further in have made, of those that came by lately."""
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[str, None] = OrderedDict()
+
+    def saw(self, result: Mapping[str, Any]) -> None:
+        """A spilled result came from further in."""
+        first: dict[str, Any] = next(iter(result.get("content") or ()), {})
+        spill_id = (_parsed(first.get("text")) or {}).get("spill_id")
+        if isinstance(spill_id, str):
+            self._ids[spill_id] = None
+            self._ids.move_to_end(spill_id)
+            if len(self._ids) > _REMEMBERED:
+                self._ids.popitem(last=False)
+
+    def has(self, spill_id: str) -> bool:
+        """Whether this is one of them."""
+        return spill_id in self._ids
 
 
 def with_public_reader(result: dict[str, Any], reader: str, public: str) -> dict[str, Any]:

@@ -58,6 +58,8 @@ async def child_streams(upstream: Upstream, environment: Mapping[str, str]) -> A
         async with _connected(child, upstream.max_message_bytes) as streams:
             yield streams
     finally:
+        with anyio.CancelScope(shield=True):
+            await child.end()
         child.let_go()
 
 
@@ -134,12 +136,13 @@ def _environment_of(upstream: Upstream, environment: Mapping[str, str]) -> dict[
 async def _connected(child: _Child, cap: int) -> AsyncIterator[Streams]:
     assert child.process.stdout is not None  # noqa: S101 - asked for
     assert child.process.stdin is not None  # noqa: S101
-    reader, writer = await opened(child.process.stdout, child.process.stdin)
     read_send, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, write_receive = anyio.create_memory_object_stream[SessionMessage](0)
-    flight = InFlight()
-    async with anyio.create_task_group() as tasks:
-        reading = anyio.CancelScope()
+    flight, reading = InFlight(), anyio.CancelScope()
+    async with (
+        opened(child.process.stdout, child.process.stdin) as (reader, writer),
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(_read, reader, read_send, cap, flight, reading)
         tasks.start_soon(_write, writer, write_receive, read_send, flight)
         tasks.start_soon(_watch, child.gone, reading)

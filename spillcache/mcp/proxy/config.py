@@ -54,7 +54,7 @@ class Upstream(BaseModel):
     exclude: tuple[str, ...] = ()
     budgets: dict[str, Annotated[int, Field(ge=LEAST_BUDGET_BYTES, le=defaults.MAX_PAGE_BYTES)]] = {}
     on_store_failure: OnStoreFailure = "envelope"
-    media_bytes: int = Field(defaults.MAX_PAGE_BYTES, ge=0, le=defaults.MAX_PAGE_BYTES)
+    media_bytes: int = Field(defaults.MEDIA_BYTES, ge=0, le=defaults.MEDIA_BYTES)
     drop_output_schema: bool = False
     max_message_bytes: int = Field(defaults.MAX_PAYLOAD_BYTES, gt=0)
 

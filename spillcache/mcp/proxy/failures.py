@@ -6,12 +6,19 @@ dict, under a code that no server of the protocol uses. A proxy in front of a pr
 
 from __future__ import annotations
 
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
 from typing import Any, Final
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, ErrorData
 
-from spillcache.errors import CODES, PayloadTooLarge, SpillError, UpstreamUnavailable
+from spillcache.errors import CODES, PayloadTooLarge, SpillError, UpstreamInvalid, UpstreamUnavailable
+
+_log = logging.getLogger("spillcache")
 
 #: In the range that JSON-RPC leaves to implementations; the protocol's own allocations end well above it.
 FAILED: Final = -32098
@@ -50,26 +57,40 @@ def typed(error: MCPError, *, alive: bool) -> SpillError | None:
     return lost() if error.error.code == CONNECTION_CLOSED and closed else None
 
 
-def not_json() -> UpstreamUnavailable:
+@contextmanager
+def handled() -> Iterator[None]:
+    """Nothing but typed errors and the upstream's own: Python's words would say what an answer holds.
+
+    What else is raised comes of an answer that is made as nobody thought of; the log says where.
+    """
+    try:
+        yield
+    except (SpillError, MCPError):
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{PurePath(place.filename).name}:{place.lineno}"
+        _log.error("upstream_answer_unhandled", extra={"type": type(error).__name__, "place": where})
+        raise UpstreamInvalid("the answer of the tool's server could not be dealt with") from None
+
+
+def not_json() -> UpstreamInvalid:
     """The upstream's answer is not one."""
-    return UpstreamUnavailable(
-        "the tool's server answered with something that is not JSON-RPC",
-        next_step="Tell the operator that the tool's server is broken. This is a FAILED call, not an empty result.",
-    )
+    return UpstreamInvalid("the tool's server answered with something that is not JSON-RPC")
 
 
-def not_utf8() -> UpstreamUnavailable:
+def not_utf8() -> UpstreamInvalid:
     """The upstream's answer is in another encoding."""
-    return UpstreamUnavailable(
+    return UpstreamInvalid(
         "the tool's server answered with bytes that are not UTF-8, so its answer cannot be told from another",
         next_step="Ask the tool for other data, or tell the operator: a retry will give the same bytes. "
         "This is a FAILED call, not an empty result.",
     )
 
 
-def not_mine() -> UpstreamUnavailable:
+def not_mine() -> UpstreamInvalid:
     """An answer came that bears no id of a request that was made, so it is not known whose it is."""
-    return UpstreamUnavailable(
+    return UpstreamInvalid(
         "the tool's server answered a request that was not made, so the answer to this one is not known",
         next_step=f"Tell the operator that the tool's server is broken. {_MAY_HAVE_RUN}",
     )

@@ -18,8 +18,9 @@ import anyio
 from mcp.shared.dispatcher import DispatchContext, ProgressFnT
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
+from mcp_types import INVALID_REQUEST
 
-from spillcache.errors import UpstreamUnavailable
+from spillcache.errors import ArgumentsInvalid, UpstreamUnavailable
 from spillcache.mcp.proxy.audience import Audience
 from spillcache.mcp.proxy.child import child_streams
 from spillcache.mcp.proxy.config import Upstream
@@ -28,6 +29,7 @@ from spillcache.mcp.proxy.failures import typed
 from spillcache.mcp.proxy.names import public_uri
 from spillcache.mcp.proxy.session import EndedByQuestion, Greeting, UpstreamSession, open_session
 from spillcache.mcp.proxy.subscriptions import Subscriptions
+from spillcache.tool.numbers import travels
 
 _log = logging.getLogger("spillcache")
 
@@ -126,8 +128,14 @@ class Link:
     ) -> dict[str, Any]:
         """Relay a request; its result as it came.
 
-        Raises `UpstreamUnavailable`, `PayloadTooLarge`, and `MCPError` for the upstream's own errors.
+        Raises `ArgumentsInvalid`, `UpstreamUnavailable`, `UpstreamInvalid`, `PayloadTooLarge`, and `MCPError` for the
+        upstream's own errors.
         """
+        if not travels(params):
+            raise ArgumentsInvalid(
+                "a number is NaN, infinite or too large for JSON; it would have arrived as null, so nothing was sent",
+                next_step="Send a finite number, or leave it out. Nothing was run.",
+            )
         session = await self.session()
         try:
             return await session.request(method, params, on_progress=on_progress)
@@ -204,7 +212,10 @@ class Link:
     async def _on_request(
         self, _context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        return {} if method == "ping" else await self._audience.ask(method, params)
+        answer = {} if method == "ping" else await self._audience.ask(method, params)
+        if not travels(answer):
+            raise MCPError(INVALID_REQUEST, "the answer holds a number that JSON cannot carry")
+        return answer
 
     async def _on_notify(
         self, _context: DispatchContext[TransportContext], method: str, params: Mapping[str, Any] | None

@@ -16,6 +16,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
+from spillcache import defaults
 from spillcache.errors import UpstreamUnavailable
 from spillcache.mcp.proxy.audience import Audience
 from spillcache.mcp.proxy.catalogue import Catalogue
@@ -23,8 +24,13 @@ from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.link import Link, Patience
 from spillcache.mcp.proxy.session import Greeting
 
-IDLE_S: Final = 300.0
-MAX_CALLERS: Final = 64  # each may mean a child process for each upstream
+IDLE_S: Final = 300.0  # agents think for a minute or two between calls; starting a child takes seconds
+
+
+_BUSY: Final = (
+    "Call again in a few seconds; if that happens often, tell the operator to raise SPILLCACHE_MAX_CALLERS. "
+    "This is a FAILED call, not an empty result."
+)
 
 
 @dataclass(slots=True)
@@ -62,7 +68,7 @@ class Links:
         environment: Mapping[str, str],
         patience: Patience,
         idle_s: float = IDLE_S,
-        max_callers: int = MAX_CALLERS,
+        max_callers: int = defaults.MAX_CALLERS,
     ) -> None:
         self.upstreams = upstreams
         self._environment, self._patience = environment, patience
@@ -142,6 +148,7 @@ class Links:
         unused = [(links.last_used, key) for key, links in self._callers.items() if not links.users]
         if not unused:
             raise UpstreamUnavailable(
-                f"this proxy serves {self._max_callers} callers at once, and all of them are busy"
+                f"this proxy serves {self._max_callers} callers at once, and all of them are busy",
+                next_step=_BUSY,
             )
         self._callers.pop(min(unused)[1]).scope.cancel()

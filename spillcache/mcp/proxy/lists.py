@@ -18,6 +18,7 @@ from spillcache.errors import ArgumentsInvalid, SpillError, UpstreamUnavailable
 from spillcache.mcp.proxy.asked import Asked
 from spillcache.mcp.proxy.catalogue import Catalogue, KnownTool
 from spillcache.mcp.proxy.links import CallerLinks
+from spillcache.mcp.proxy.listed import entries_of
 from spillcache.mcp.proxy.names import public_name, with_public_uris
 from spillcache.mcp.server import protocol_error
 from spillcache.tool.definition import ToolOptions, tool_entry
@@ -106,7 +107,8 @@ async def paged(asked: Asked) -> dict[str, Any]:
     field, capability = PAGED[asked.method]
     namespaces = list(asked.links.links)
     if namespaces == [""]:
-        return await asked.links.links[""].request(asked.method, asked.params)
+        whole = await asked.links.links[""].request(asked.method, asked.params)
+        return {**whole, field: entries_of(whole, field, "")}
     at, cursor = _place(asked.params.get("cursor"), namespaces)
     missing: dict[str, Exception] = {}
     page: dict[str, Any] = {field: []}
@@ -134,11 +136,9 @@ async def _one(asked: Asked, namespace: str, capability: str, field: str, cursor
     if capability not in (await link.session()).capabilities:
         return {field: []}
     page = await link.request(asked.method, {} if cursor is None else {"cursor": cursor})
-    shown = with_public_uris(page, namespace)
+    shown = with_public_uris({**page, field: entries_of(page, field, namespace)}, namespace)
     if field == "prompts":
-        shown[field] = [
-            {**entry, "name": public_name(namespace, str(entry.get("name")))} for entry in shown.get(field, [])
-        ]
+        shown[field] = [{**entry, "name": public_name(namespace, entry["name"])} for entry in shown[field]]
     return shown
 
 

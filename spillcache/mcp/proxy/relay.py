@@ -39,13 +39,13 @@ from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.mcp.proxy.asked import Asked
 from spillcache.mcp.proxy.audience import Context
 from spillcache.mcp.proxy.calls import Calls
-from spillcache.mcp.proxy.failures import as_mcp_error
+from spillcache.mcp.proxy.failures import as_mcp_error, handled
 from spillcache.mcp.proxy.greeting import capabilities_of, instructions_of, opened
 from spillcache.mcp.proxy.links import CallerLinks, Links
 from spillcache.mcp.proxy.lists import PAGED, ToolLists, paged
 from spillcache.mcp.proxy.reading import completed, levelled, prompted, read, subscribed, subscribed_during
 from spillcache.mcp.proxy.session import Greeting
-from spillcache.mcp.server import names_of_client, protocol_error
+from spillcache.mcp.server import log_id, names_of_client, protocol_error
 from spillcache.tool.definition import ToolOptions
 
 Way = Callable[[Asked], Awaitable[dict[str, Any]]]
@@ -94,10 +94,12 @@ class Relay:
             with (
                 asked.links.in_use(),
                 asked.links.audience.present(context),
-                structlog.contextvars.bound_contextvars(request_id=asked.caller.request_id or str(context.request_id)),
+                structlog.contextvars.bound_contextvars(request_id=log_id(context, asked.caller)),
+                handled(),
             ):
                 return self._finished(asked, await self._way(asked)(asked))
         except ArgumentsInvalid as error:
+            self._cache.watcher.failed("proxy", error)
             raise protocol_error(error) from None
         except SpillError as error:
             self._cache.watcher.failed("proxy", error)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from spillcache import SpillCache
+from spillcache import SpillCache, defaults
 from spillcache.caller import Caller
 from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.mcp.proxy.config import Upstream
@@ -36,15 +36,16 @@ def build_proxy(
     environment: Mapping[str, str],
     caller: Caller | None = None,
     patience: Patience | None = None,
+    max_callers: int = defaults.MAX_CALLERS,
     ended: Callable[[], None] = lambda: None,
 ) -> Server[Any]:
     """A server that stands in front of `upstreams`, by namespace; a single one may have the namespace "".
 
     `environment` is this process's, of which child processes get what their upstream's table says. `caller` is whose
-    requests these are where no edge says so (stdio). Links live as long as the server's lifespan; `ended` is called
-    when they are gone.
+    requests these are where no edge says so (stdio); where one does, `max_callers` may have links at once. Links live
+    as long as the server's lifespan; `ended` is called when they are gone.
     """
-    links = Links(upstreams, environment=environment, patience=patience or Patience())
+    links = Links(upstreams, environment=environment, patience=patience or Patience(), max_callers=max_callers)
 
     @asynccontextmanager
     async def lifespan(_server: Server[Any]) -> AsyncIterator[dict[str, Any]]:

@@ -88,7 +88,8 @@ class UpstreamSession:
     def capabilities(self) -> dict[str, Any]:
         """What the upstream says it can do."""
         found = self.hello.get("capabilities")
-        return found if isinstance(found, dict) else {}
+        told = found.items() if isinstance(found, dict) else ()
+        return {name: about if isinstance(about, dict) else {} for name, about in told if about not in (None, False)}
 
     async def request(
         self,

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import pytest
+import uvloop
 
 from spillcache.mcp.proxy.config import Upstream, make_upstream
 from tests.mcp.proxy.fronts import program, web_program
 from tests.servers.waiting import until
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Children are started on the loop of the command as well: it once hid from us that they had ended."""
+    both = item.path.name == "test_child.py"
+    return {"asyncio": asyncio.new_event_loop} | ({"uvloop": uvloop.new_event_loop} if both else {})
 
 
 @dataclass(frozen=True, slots=True)

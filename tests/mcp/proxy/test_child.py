@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult
 
 from spillcache.mcp.proxy.config import make_upstream
 from tests.mcp.proxy.conftest import Behind
@@ -28,7 +29,7 @@ async def test_bytes_that_are_no_answer_fail_their_call_and_nothing_else(redis_u
         fine = await client.call_tool("fine")
     assert [result["log"] for result in whole["results"]] == ["x" * 86_000] * 4
     assert cp949.is_error
-    assert answer_of(cp949)["code"] == "upstream_unavailable"
+    assert answer_of(cp949)["code"] == "upstream_invalid"
     assert "UTF-8" in answer_of(cp949)["message"]
     assert text_of(nul) == "a\x00b"
     assert text_of(junk) == "after the junk"
@@ -59,6 +60,57 @@ async def test_an_answer_cut_short_by_its_servers_death_is_no_answer(redis_url: 
     assert answer_of(half)["status"] == "FAILED"
     assert "z" not in answer_of(half)["message"]
     assert text_of(fine) == "fine"
+
+
+async def test_a_process_that_ends_ends_its_calls_whoever_holds_its_output_open(redis_url: str) -> None:
+    """What it left behind says nothing any more."""
+    async with before(program("bytes"), redis_url) as client:
+        left = await client.call_tool("heir")
+        fine = await client.call_tool("fine")
+    assert answer_of(left)["code"] == "upstream_unavailable"
+    assert text_of(fine) == "fine"
+
+
+@pytest.mark.parametrize("tool", ["stray", "unnamed", "torn"])
+async def test_an_answer_that_is_nobodys_ends_all_that_wait(redis_url: str, tool: str) -> None:
+    """One of them was meant, and nobody knows which; none of them waits for ever, and the next call is well."""
+    results: list[CallToolResult] = []
+    async with before(program("bytes"), redis_url) as client:
+        await client.list_tools()
+
+        async def call(name: str) -> None:
+            results.append(await client.call_tool(name))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, "silent")
+            tasks.start_soon(call, tool)
+        fine = await client.call_tool("fine")
+    assert [answer_of(result)["code"] for result in results] == ["upstream_invalid"] * 2
+    assert all(answer_of(result)["next_step"] for result in results)
+    assert text_of(fine) == "fine"
+
+
+async def test_an_answer_over_the_cap_fails_its_own_call_only(redis_url: str) -> None:
+    """Though its data has the id of another that waits."""
+    async with before(program("bytes", max_message_bytes=1_000_000), redis_url) as client:
+        await client.list_tools()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "silent")
+            buried = await client.call_tool("buried")
+            fine = await client.call_tool("fine")
+            tasks.cancel_scope.cancel()
+    assert answer_of(buried)["code"] == "payload_too_large"
+    assert text_of(fine) == "fine"
+
+
+async def test_what_can_be_read_is_read(redis_url: str) -> None:
+    """After a byte order mark, in a batch; and an error without an id is that of the one call there is."""
+    async with before(program("bytes"), redis_url) as client:
+        assert text_of(await client.call_tool("bom")) == "fine"
+        assert text_of(await client.call_tool("batch")) == "fine"
+        with pytest.raises(MCPError) as error:
+            await client.call_tool("unread")
+    assert error.value.error.message == "unread"
 
 
 async def test_a_server_that_cannot_be_started_is_an_error_at_once(redis_url: str) -> None:

@@ -38,6 +38,21 @@ from tests.mcp.proxy.upstreams.sizes import metrics
 from tests.servers.waiting import until
 
 BYTES = [sys.executable, "-m", "tests.mcp.proxy.upstreams.bytes"]
+GREETING = b"".join(
+    json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+    for message in (
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"},
+            },
+        },
+        {"method": "notifications/initialized"},
+    )
+)
 EVERYTHING = [sys.executable, "-m", "tests.mcp.proxy.upstreams.everything"]
 
 
@@ -50,6 +65,41 @@ async def test_a_command_is_served_on_standard_input(redis_url: str, ring: Path)
         assert "SPILLCACHE_REDIS_URL" not in answer_of(await client.call_tool("where"))["environment"]
 
 
+def test_every_call_on_standard_input_ends_and_is_told_apart_in_the_log(redis_url: str, ring: Path) -> None:
+    """One whose server dies, one with a number that JSON cannot carry; and each has a request id of its own."""
+    env = {**os.environ, **settings(redis_url, ring)}
+    calls = [("a", "heir", b"{}"), ("b", "fine", b'{"n":NaN}'), ("c", "line", b"{}"), ("d", "line", b'{"n":1e400}')]
+    calls += [("e", "line", b"{}")]
+    with subprocess.Popen(
+        command("--env", "PYTHONPATH", "--", *BYTES),
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(GREETING)
+        told = {}
+        for name, tool, arguments in calls:
+            head = json.dumps({"jsonrpc": "2.0", "id": name, "method": "tools/call"}).encode()[:-1]
+            params = b', "params": {"name": "' + tool.encode() + b'", "arguments": ' + arguments + b"}}\n"
+            process.stdin.write(head + params)
+            process.stdin.flush()
+            messages = (json.loads(line) for line in process.stdout)
+            answer = next(message for message in messages if message.get("id") == name)  # after notifications
+            told[name] = json.loads(answer["result"]["content"][0]["text"])
+        _, logged = process.communicate()
+    assert told["a"]["code"] == "upstream_unavailable"
+    assert told["b"]["code"] == told["d"]["code"] == "arguments_invalid"
+    assert told["c"]["completeness"] == told["e"]["completeness"] == "truncated"
+    lines = [json.loads(line) for line in logged.splitlines() if line.startswith(b"{")]
+    written = [line["request_id"] for line in lines if line["event"] == "spill_written"]
+    assert [request_id.rpartition("-")[2] for request_id in written] == ["c", "e"]
+    assert len({request_id.rpartition("-")[0] for request_id in written}) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_child_outlives_the_command(redis_url: str, ring: Path, number: signal.Signals) -> None:
     """Whatever ends it."""
@@ -58,13 +108,8 @@ def test_no_child_outlives_the_command(redis_url: str, ring: Path, number: signa
     with subprocess.Popen(given, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        greeting = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-        for message in (
-            {"id": 1, "method": "initialize", "params": greeting},
-            {"method": "notifications/initialized"},
-            {"id": 2, "method": "tools/call", "params": {"name": "pid", "arguments": {}}},
-        ):
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "pid", "arguments": {}}}
+        process.stdin.write(GREETING + json.dumps(call).encode() + b"\n")
         process.stdin.flush()
         answers = [json.loads(process.stdout.readline()) for _ in range(2)]
         child = int(answers[1]["result"]["content"][0]["text"])

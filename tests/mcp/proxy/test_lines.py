@@ -74,7 +74,7 @@ def test_invalid_utf8_in_an_answer_fails_its_request() -> None:
     """Korean text in an old encoding, say; nothing of it is passed off as the answer."""
     damaged = json.dumps(answer("@@")).encode().replace(b"@@", "한글".encode("cp949"))
     error = failed(read(damaged)).error
-    assert error.data["code"] == "upstream_unavailable"
+    assert error.data["code"] == "upstream_invalid"
     assert "UTF-8" in error.message
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 OUT = sys.stdout.buffer
@@ -25,32 +27,52 @@ def answer(request_id: Any, text: str) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": request_id, "result": result}).encode()
 
 
+def torn(request_id: int) -> bytes:
+    """Broken, and its id, if that is one, comes last."""
+    return b'{"jsonrpc":"2.0","result":{"rows":[{"id":1}}],"id":' + str(request_id).encode() + b"}"
+
+
+def buried(request_id: int) -> bytes:
+    """Over the cap, with another's id in its data."""
+    content = [{"type": "text", "text": "y" * 3_000_000}]
+    result = {"content": content, "structuredContent": {"id": request_id - 1}}
+    return json.dumps({"result": result, "jsonrpc": "2.0", "id": request_id}).encode()
+
+
+#: Tool → the lines that it answers with.
+LINES: dict[str, Callable[[int], list[bytes]]] = {
+    "pid": lambda number: [answer(number, str(os.getpid()))],
+    "fine": lambda number: [answer(number, "fine")],
+    "line": lambda number: [  # one of 345 KB
+        answer(number, json.dumps({"results": [{"name": n, "log": "x" * 86_000} for n in "abcd"]}))
+    ],
+    "cp949": lambda number: [answer(number, "@@").replace(b"@@", "한글".encode("cp949"))],
+    "nul": lambda number: [answer(number, "a@@b").replace(b"@@", b"\x00")],
+    "junk": lambda number: [b"\xff\xfe\xfd", b"\x00\x00", b"Listening on port 1234", answer(number, "after the junk")],
+    "flood": lambda number: [answer(number, "y" * 3_000_000)],  # over the cap
+    "bom": lambda number: [b"\xef\xbb\xbf" + answer(number, "fine")],
+    "batch": lambda number: [b"[" + answer(number, "fine") + b"]"],
+    "stray": lambda number: [answer(number + 1_000, "stray")],  # to a request that nobody made
+    "unnamed": lambda number: [answer(None, "stray")],
+    "torn": lambda number: [torn(number)],
+    "unread": lambda _: [b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"unread"}}'],
+    "buried": lambda number: [buried(number)],
+    "silent": lambda _: [],
+}
+TOOLS = (*LINES, "heir", "half")
+
+
 def call(tool: str, request_id: Any) -> None:
     """Misbehave."""
-    if tool == "pid":
-        send(answer(request_id, str(os.getpid())))
-    elif tool == "fine":
-        send(answer(request_id, "fine"))
-    elif tool == "line":  # one line of 345 KB
-        send(answer(request_id, json.dumps({"results": [{"name": n, "log": "x" * 86_000} for n in "abcd"]})))
-    elif tool == "cp949":
-        send(answer(request_id, "@@").replace(b"@@", "한글".encode("cp949")))
-    elif tool == "nul":
-        send(answer(request_id, "a@@b").replace(b"@@", b"\x00"))
-    elif tool == "junk":
-        send(b"\xff\xfe\xfd")
-        send(b"\x00\x00")
-        send(b"Listening on port 1234")
-        send(answer(request_id, "after the junk"))
-    elif tool == "flood":  # over the cap
-        send(answer(request_id, "y" * 3_000_000))
-    elif tool == "half":  # die in the middle of an answer
+    if tool == "heir":  # die, and leave somebody behind who holds the output open
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        os._exit(1)
+    if tool == "half":  # die in the middle of an answer
         OUT.write(answer(request_id, "z" * 1_000)[:500])
         OUT.flush()
         os._exit(1)
-
-
-TOOLS = ("pid", "fine", "line", "cp949", "nul", "junk", "flood", "half")
+    for line in LINES[tool](request_id):
+        send(line)
 
 
 def main() -> None:

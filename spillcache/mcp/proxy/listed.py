@@ -1,0 +1,45 @@
+"""Entries of an upstream's lists: those made as the protocol says, as one that is not would cost a client all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from spillcache.errors import UpstreamInvalid
+
+_log = logging.getLogger("spillcache")
+
+#: Field of a list's result → what each of its entries must have, and of which type.
+_NEEDED: Final[Mapping[str, Mapping[str, type]]] = {
+    "tools": {"name": str, "inputSchema": dict},
+    "prompts": {"name": str},
+    "resources": {"uri": str, "name": str},
+    "resourceTemplates": {"uriTemplate": str, "name": str},
+}
+
+#: What they may have, and where wrong things would be read.
+_OPTIONAL: Final[Mapping[str, type]] = {"_meta": dict, "annotations": dict, "outputSchema": dict, "description": str}
+
+
+def entries_of(page: Mapping[str, Any], field: str, namespace: str) -> list[dict[str, Any]]:
+    """The entries of a page; of those that are left out the log says how many.
+
+    Raises `UpstreamInvalid` where there is no list at all, which is not an empty one.
+    """
+    listed = page.get(field)
+    if not isinstance(listed, list):
+        raise UpstreamInvalid(f"the tool's server answered a list of {field} with something else")
+    entries = [entry for entry in listed if _is_sound(entry, _NEEDED[field])]
+    if len(entries) < len(listed):
+        left_out = {"upstream": namespace, "field": field, "count": len(listed) - len(entries)}
+        _log.warning("upstream_entries_left_out", extra=left_out)
+    return entries
+
+
+def _is_sound(entry: object, needed: Mapping[str, type]) -> bool:
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(name), kind) for name, kind in needed.items())
+        and all(isinstance(entry[name], kind | None) for name, kind in _OPTIONAL.items() if name in entry)
+    )
