@@ -31,6 +31,8 @@ class Terms:
     answer on the wire, and what is small enough to go through unspilled. `preview_bytes` are head and tail.
     `scan_window_bytes` and `stream_window_bytes` say how much of a payload, at hand or streamed, is looked through for
     results. `reading` says how pages will be asked for, where that is not as envelopes are made.
+    `series` says whether time series are looked for when a spill is written, which takes about as long as the scan; the
+    list of series and the compact view need it.
     `clock` and `monotonic` give seconds, `random` gives bytes of a cryptographic source.
     """
 
@@ -46,6 +48,7 @@ class Terms:
     stream_window_bytes: int = defaults.STREAM_WINDOW_BYTES
     tool_name: str = defaults.TOOL_NAME
     wire: Wire = PLAIN
+    series: bool = True
     reading: Reading | None = None
 
     def __post_init__(self) -> None:
@@ -82,6 +85,7 @@ class TermOptions(TypedDict, total=False):
     stream_window_bytes: int
     tool_name: str
     wire: Wire
+    series: bool
 
 
 class CacheOptions(TermOptions, total=False):

@@ -63,7 +63,7 @@ class Scanned:
     slabs: SlabTable
     contents: Contents
     summary: Summary
-    series: SeriesTable
+    series: SeriesTable | None
     ends: Ends
 
 
@@ -74,7 +74,8 @@ def scan_payload(payload: bytes, terms: Terms) -> Scanned:
         raise PayloadTooLarge(f"the result has {size} bytes; at most {terms.max_payload_bytes} are stored")
     found = compute(size, scan, payload, window=terms.scan_window_bytes)
     contents = Contents(found.inventory, int(found.slabs.extra_once.sum()), int(found.slabs.extra_twice.sum()))
-    series = compute(size, _series_of, payload, found.kind, terms.scan_window_bytes)
+    looked_for = terms.series
+    series = compute(size, _series_of, payload, found.kind, terms.scan_window_bytes) if looked_for else None
     ends = ends_of(payload, payload, size, found.kind, *terms.preview_bytes)
     return Scanned(payload, found.kind, found.slabs, contents, summarise(found.inventory), series, ends)
 
@@ -121,7 +122,7 @@ class SpillWriter:
         self._upload = Upload(store, spill_id, terms, watcher)
         self._terms, self._tool, self._tenant = terms, tool, tenant
         self._spill_id = spill_id
-        self._scanner = Scanner(window=terms.stream_window_bytes, on_window=self._find_series)
+        self._scanner = Scanner(window=terms.stream_window_bytes, on_window=self._find_series if terms.series else None)
         self._chunker = Chunker(spill_id)
         self._sha256 = hashlib.sha256()
         self._buffer = bytearray()
@@ -129,7 +130,7 @@ class SpillWriter:
         self._head = b""
         self._tail = b""
         self._extra = [0, 0]
-        self._series = SeriesTable()
+        self._series = SeriesTable() if terms.series else None
         self._results_known = False
         self._busy = False
         self._closed = False
@@ -175,7 +176,7 @@ class SpillWriter:
             contents, summary = Contents(inventory, *self._extra), summarise(inventory)
             ends = ends_of(self._head, self._tail, self._size, kind, *self._terms.preview_bytes)
             envelope = make_envelope(ends, contents, summary, self._spill_id, self._terms)
-            series = self._series if kind in _STRUCTURED else SeriesTable()
+            series = self._series if kind in _STRUCTURED or self._series is None else SeriesTable()
             self._upload.publish(
                 kind, self._size, found, contents, summary, series, tool=self._tool, tenant=self._tenant
             )
@@ -277,7 +278,7 @@ class Upload:
         sha256: bytes,
         contents: Contents,
         summary: Summary,
-        series: SeriesTable,
+        series: SeriesTable | None,
         *,
         tool: str,
         tenant: str,
@@ -302,8 +303,9 @@ class Upload:
         fields[0] |= {
             FIELD: encode_contents(contents, self._spill_id),
             SUMMARY_FIELD: encode_summary(summary, self._spill_id),
-            SERIES_FIELD: encode_series(series, self._spill_id),
         }
+        if series is not None:
+            fields[0][SERIES_FIELD] = encode_series(series, self._spill_id)
         self._store.publish(self._spill_id, self._frames_in, fields, self._terms.stored_ttl_ms)
         self._watcher.spill_written(Written(self._spill_id, tool, kind, size, self._stored))
 

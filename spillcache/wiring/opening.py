@@ -145,6 +145,7 @@ def _arguments(settings: Settings, *, reads: bool, tell: Tell | None) -> dict[st
         "budget_bytes": settings.budget_bytes,
         "max_payload_bytes": settings.max_payload_bytes,
         "preview_bytes": settings.preview_bytes,
+        "series": settings.series,
         "tool_name": settings.tool_name,
     }
 

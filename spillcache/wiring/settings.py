@@ -48,6 +48,9 @@ class Settings(BaseSettings):
     preview_bytes: Annotated[tuple[int, int], NoDecode] = Field(
         defaults.PREVIEW_BYTES, description="bytes of the preview's head and tail: HEAD,TAIL"
     )
+    series: bool = Field(
+        True, description="look for time series when storing: for their numbers, and for the compact view"
+    )
     deadline_s: Annotated[tuple[float, float], NoDecode] = Field(
         (defaults.READ_DEADLINE_S, defaults.WRITE_DEADLINE_S),
         description="the longest that one operation on Redis may take: READ,WRITE",

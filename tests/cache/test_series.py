@@ -144,3 +144,18 @@ async def test_a_cursor_of_another_list_or_spill_is_refused(cache: SpillCache) -
     with pytest.raises(BudgetTooSmall) as refused:
         await cache.series(spill_id, budget=300)
     assert (await cache.series(spill_id, budget=refused.value.minimum)).entries
+
+
+async def test_who_does_not_want_them_stores_none_and_is_told_so(redis_url: str) -> None:
+    """At hand and streamed: the list says that there is no table, not that there are no series."""
+    payload = sample.payload()
+    async with cache_on(redis_url, series=False) as bare:
+        async with bare.writer() as writer:
+            await writer.write(payload)
+            streamed = await writer.finish()
+        for spill_id in ((await bare.put(payload)).spill_id, streamed.spill_id):
+            listing = await bare.series(spill_id)
+            assert listing.entries == ()
+            assert "stored without a table of series" in listing.as_dict()["note"]
+            with pytest.raises(ArgumentsInvalid, match="without a table"):
+                await bare.page(spill_id, view="compact")

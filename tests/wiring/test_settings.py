@@ -35,6 +35,7 @@ def test_an_empty_environment_has_the_documented_defaults() -> None:
         "keyring": None,
         "tenant": "default",
         "tool_name": "search_query_spill",
+        "series": True,
         "rendering": "json",
         "structured_content": False,
         "client_budgets": {},
