@@ -16,18 +16,22 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-import mcp_types as types
-from fastmcp import FastMCP
-from fastmcp.exceptions import FastMCPError
-from fastmcp.server.dependencies import get_context, get_http_headers
-from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools import Tool, ToolResult
-from fastmcp.tools.base import InputRequiredToolResult, RawStructuredToolResult
+try:
+    import mcp_types as types
+    from fastmcp import FastMCP
+    from fastmcp.exceptions import FastMCPError
+    from fastmcp.server.dependencies import get_context, get_http_headers
+    from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+    from fastmcp.tools import Tool, ToolResult
+    from fastmcp.tools.base import InputRequiredToolResult, RawStructuredToolResult
+    from mcp.shared.exceptions import MCPError
+except ModuleNotFoundError as missing:
+    raise ImportError(f"{missing}: run `pip install 'spillcache[fastmcp]'`", name=missing.name) from missing
 from pydantic import PrivateAttr
 
 from spillcache import SpillCache
 from spillcache.errors import ArgumentsInvalid
-from spillcache.tool.calls import answer_call
+from spillcache.tool.calls import answer_call, error_result
 from spillcache.tool.definition import TOOL_MARK, ToolOptions, tool_entry
 from spillcache.tool.results import SpillOptions, spill_result
 from spillcache.tool.schemas import UNDECLARED, Declared, declare
@@ -47,9 +51,10 @@ def spill_results(
     """Spill large results of a server's tools into `cache`, and add the tool that reads them.
 
     `budgets` are bytes by tool name, over that of `options`. `include` and `exclude` name the tools, with `*` for any
-    characters. `reader` says how the reading tool answers; its name is the cache's `tool_name`, and no other tool of
-    the server may have it. The spills are `tenant`'s, by default the cache's own. Raises `ArgumentsInvalid` for another
-    name, and for a budget that cannot hold an envelope.
+    characters. `reader` says how the reading tool answers; its name is the cache's `tool_name`. Where another tool of
+    the server has that name, now or later, listing the tools is an error, and so is calling it. The spills are
+    `tenant`'s, by default the cache's own. Raises `ArgumentsInvalid` for another name, and for a budget that cannot
+    hold an envelope.
     """
     reader = reader or ToolOptions(name=cache.tool_name)
     if reader.name != cache.tool_name:
@@ -58,10 +63,11 @@ def spill_results(
     server.add_middleware(
         SpillMiddleware(
             cache,
+            reader=reader,
             options=options or SpillOptions(),
             budgets=budgets or {},
             include=include,
-            exclude=[*exclude, reader.name],
+            exclude=exclude,
             tenant=tenant,
         )
     )
@@ -109,6 +115,7 @@ class SpillMiddleware(Middleware):
         self,
         cache: SpillCache,
         *,
+        reader: ToolOptions,
         options: SpillOptions,
         budgets: Mapping[str, int],
         include: Collection[str],
@@ -117,15 +124,18 @@ class SpillMiddleware(Middleware):
     ) -> None:
         self._cache, self._options, self._tenant = cache, options, tenant
         self._by_tool = {name: replace(options, budget=budget) for name, budget in budgets.items()}
-        self._include, self._exclude = tuple(include), tuple(exclude)
+        self._reader, self._include, self._exclude = reader, tuple(include), (*exclude, reader.name)
 
     async def on_list_tools(
         self,
         context: MiddlewareContext[types.ListToolsRequest],
         call_next: CallNext[types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        """The tools, with what their results may be."""
+        """The tools, with what their results may be. Raises `MCPError` where one has the reader's name."""
         tools = await call_next(context)
+        if any(self._hides_reader(tool) for tool in tools):
+            error = self._refused()
+            raise MCPError(types.INTERNAL_ERROR, error.message, error.as_dict())
         return [
             tool.model_copy(update={"output_schema": self._declared(tool).schema}) if self._spills(tool) else tool
             for tool in tools
@@ -138,6 +148,12 @@ class SpillMiddleware(Middleware):
     ) -> ToolResult:
         """The tool's result, or what stands in its place."""
         name = context.message.name
+        if (
+            name == self._reader.name
+            and (found := await _tool(context, name)) is not None
+            and self._hides_reader(found)
+        ):
+            return _from_wire(error_result(self._refused(), self._reader))
         try:
             result: Any = await call_next(context)
         except FastMCPError as error:
@@ -168,6 +184,18 @@ class SpillMiddleware(Middleware):
             declared=UNDECLARED if tool is None else self._declared(tool),
         )
         return result if answer is sent else _replaced(result, answer)
+
+    def _hides_reader(self, tool: Tool) -> bool:
+        """Whether a tool that reads no spills has the name of the one that does."""
+        return tool.name == self._reader.name and TOOL_MARK not in (tool.meta or {})
+
+    def _refused(self) -> ArgumentsInvalid:
+        error = ArgumentsInvalid(
+            f"another tool of this server is called {self._reader.name}, as the one that reads spilled results is",
+            next_step="Tell the operator: give one of them another name. This is a FAILED call, not empty data.",
+        )
+        self._cache.watcher.failed("tool", error)
+        return error
 
     def _declared(self, tool: Tool) -> Declared:
         return declare(tool.output_schema, drop=self._options.structured == "drop")

@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import IO, Final
 
 import anyio
@@ -78,10 +78,15 @@ async def opened(
     """The ends of two pipes, unbuffered, as streams of the running loop, which owns them and closes them at the end."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_READ_BYTES)
-    reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
-    transport, protocol = await loop.connect_write_pipe(
-        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), sink
-    )
+    with ExitStack() as begun:  # until the loop owns them
+        begun.callback(sink.close)
+        begun.callback(source.close)
+        reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+        begun.callback(reading.close)
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), sink
+        )
+        begun.pop_all()
     transport.set_write_buffer_limits(high=0)  # what was drained is written: nothing is lost at the end
     try:
         yield reader, asyncio.StreamWriter(transport, protocol, None, loop)

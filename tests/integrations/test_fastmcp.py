@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from fastmcp.server.middleware import MiddlewareContext
 from fastmcp.tools import ToolResult
 from fastmcp.tools.base import InputRequiredToolResult, RawStructuredToolResult
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
@@ -33,6 +37,7 @@ from tests.integrations.serving import Answer, metrics_server, series, serving
 from tests.servers.caches import cache_on
 from tests.servers.providers import Provided
 
+ROOT = Path(__file__).resolve().parents[2]
 READER = "search_query_spill"
 
 
@@ -269,6 +274,40 @@ async def test_the_reader_has_the_name_that_envelopes_tell(redis_url: str) -> No
             spilling(cache, reader=ToolOptions(name="read_more"))
 
 
+@pytest.mark.parametrize("mounted", [False, True], ids=["added later", "mounted"])
+async def test_no_other_tool_passes_for_the_reader(redis_url: str, mounted: bool) -> None:
+    """The list of tools is an error that says so, and where it hides the reader, so is a call of it."""
+
+    def clashing(cache: SpillCache) -> FastMCP[Any]:
+        server = spilling(cache)
+        other: FastMCP[Any] = FastMCP("other") if mounted else server
+
+        @other.tool(name=READER)
+        def search() -> str:
+            return "no results"
+
+        if mounted:
+            server.mount(other)
+        return server
+
+    with serving(redis_url, clashing) as url:
+        async with Client(url, mode="auto") as client:
+            with pytest.raises(MCPError, match=READER) as caught:
+                await client.list_tools()
+            answer = await call(client, READER, spill_id="a" * 26)
+    assert caught.value.error.data["code"] == "arguments_invalid"
+    assert answer.is_error
+    expected = "spill_not_found" if mounted else "arguments_invalid"  # what is mounted does not hide what is here
+    assert json.loads(text_of(answer))["code"] == expected
+
+
+def test_without_fastmcp_the_import_says_what_to_install() -> None:
+    """The error names the extra."""
+    code = "import sys; sys.modules['fastmcp'] = None; import spillcache.integrations.fastmcp"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert "pip install 'spillcache[fastmcp]'" in ran.stderr
+
+
 async def test_pages_are_as_large_as_the_client_takes(url: str) -> None:
     """A host that is known to take more, by its name in the handshake or in the User-Agent, gets larger pages."""
     host = Implementation(name="claude-code", version="2")
@@ -320,5 +359,7 @@ async def through_middleware(redis_url: str, passed: Any) -> Any:
 
     context = MiddlewareContext(message=CallToolRequestParams(name="tool"), method="tools/call")
     async with cache_on(redis_url) as cache:
-        made = SpillMiddleware(cache, options=SpillOptions(), budgets={}, include=("*",), exclude=(), tenant=None)
+        made = SpillMiddleware(
+            cache, reader=ToolOptions(), options=SpillOptions(), budgets={}, include=("*",), exclude=(), tenant=None
+        )
         return await made.on_call_tool(context, tool)

@@ -136,13 +136,13 @@ def _environment_of(upstream: Upstream, environment: Mapping[str, str]) -> dict[
 async def _connected(child: _Child, cap: int) -> AsyncIterator[Streams]:
     assert child.process.stdout is not None  # noqa: S101 - asked for
     assert child.process.stdin is not None  # noqa: S101
-    read_send, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    write, write_receive = anyio.create_memory_object_stream[SessionMessage](0)
-    flight, reading = InFlight(), anyio.CancelScope()
     async with (
         opened(child.process.stdout, child.process.stdin) as (reader, writer),
         anyio.create_task_group() as tasks,
     ):
+        read_send, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, write_receive = anyio.create_memory_object_stream[SessionMessage](0)
+        flight, reading = InFlight(), anyio.CancelScope()
         tasks.start_soon(_read, reader, read_send, cap, flight, reading)
         tasks.start_soon(_write, writer, write_receive, read_send, flight)
         tasks.start_soon(_watch, child.gone, reading)
@@ -154,6 +154,8 @@ async def _connected(child: _Child, cap: int) -> AsyncIterator[Streams]:
             writer.close()
             with anyio.CancelScope(shield=True):
                 await child.end()
+            read_send.close()  # tasks that never began to run have not
+            write_receive.close()
             tasks.cancel_scope.cancel()
 
 
