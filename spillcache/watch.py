@@ -43,7 +43,7 @@ class Served:
     """A page was served: bytes `start` to `end` of `size`. `tool` is the one whose result it is.
 
     `began` says that it is the first page of a walk, `status` what the page says, `result_status` what it says of one
-    result. A walk of the whole payload is over when `status` is COMPLETE.
+    result. A walk of the whole payload is over when `status` is COMPLETE. `view` is what was shown of those bytes.
     """
 
     spill_id: str
@@ -55,6 +55,7 @@ class Served:
     status: str
     result_status: str | None
     began: bool
+    view: str = "raw"
 
 
 class Watcher:

@@ -279,6 +279,7 @@ class Reader:
                     status=page.status,
                     result_status=page.result_status,
                     began=state.position == state.start,
+                    view=page.view,
                 )
             )
 

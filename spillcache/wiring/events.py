@@ -3,7 +3,7 @@
 | event | said of it |
 |---|---|
 | `spill_written` | spill, tool, kind, size, stored |
-| `page_served` | spill, tool, walk, from, to, size, status (result_status) |
+| `page_served` | spill, tool, walk, from, to, size, status (result_status, view) |
 | `walk_completed` | spill, tool, walk, size, of: the last byte of a payload, or of one result, went out |
 | `error` | verb, code, retryable, and the spill where one was named |
 
@@ -43,6 +43,8 @@ class Events(ActWatcher):
         walk: dict[str, Any] = {"spill": spill_mark(served.spill_id), **_tool(served.tool), "walk": served.walk}
         said = {**walk, "from": served.start, "to": served.end, "size": served.size, "status": served.status}
         whole, one = served.status == "COMPLETE", served.result_status == "COMPLETE"
+        if served.view != "raw":
+            said["view"] = served.view
         _log.info("page_served", extra={**said, "result_status": "COMPLETE"} if one else said)
         if whole or one:
             _log.info("walk_completed", extra={**walk, "size": served.size, "of": "payload" if whole else "result"})

@@ -61,6 +61,12 @@ def test_a_page_says_what_the_agent_was_given(log: pytest.LogCaptureFixture) -> 
     assert said(log) == [{"event": "page_served", **walk, "from": 0, "to": 10, "size": 100, "status": "PARTIAL"}]
 
 
+def test_a_page_of_another_view_says_so(log: pytest.LogCaptureFixture) -> None:
+    """What an agent was shown of those bytes differs, though nothing is left out."""
+    Events().page_served(Served(ID, "batch", 7, 0, 10, 100, "PARTIAL", None, True, "compact"))
+    assert said(log)[0]["view"] == "compact"
+
+
 @pytest.mark.parametrize(
     ("status", "result_status", "of"), [("COMPLETE", None, "payload"), ("PARTIAL", "COMPLETE", "result")]
 )
