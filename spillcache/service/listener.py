@@ -29,7 +29,7 @@ _log = logging.getLogger("spillcache")
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _KEEP_ALIVE_S: Final = 75  # longer than balancers keep idle connections (60 s), or they would send into closing ones
-_BACKLOG: Final = 2048
+_BACKLOG: Final = 2048  # connections not yet accepted: a burst waits here and is not refused; the kernel may take fewer
 
 
 @dataclass(frozen=True, slots=True)
