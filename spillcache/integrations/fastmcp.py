@@ -31,6 +31,7 @@ from pydantic import PrivateAttr
 
 from spillcache import SpillCache
 from spillcache.errors import ArgumentsInvalid
+from spillcache.terms import Reading
 from spillcache.tool.calls import answer_call, error_result
 from spillcache.tool.definition import TOOL_MARK, ToolOptions, tool_entry
 from spillcache.tool.results import SpillOptions, spill_result
@@ -50,11 +51,11 @@ def spill_results(
 ) -> None:
     """Spill large results of a server's tools into `cache`, and add the tool that reads them.
 
-    `budgets` are bytes by tool name, over that of `options`. `include` and `exclude` name the tools, with `*` for any
-    characters. `reader` says how the reading tool answers; its name is the cache's `tool_name`. Where another tool of
-    the server has that name, now or later, listing the tools is an error, and so is calling it. The spills are
-    `tenant`'s, by default the cache's own. Raises `ArgumentsInvalid` for another name, and for a budget that cannot
-    hold an envelope.
+    `budgets` are bytes by tool, over that of `options`. Tools are named by patterns, with `*` for any characters, here
+    as in `include` and `exclude`. `reader` says how the reading tool answers; its name is the cache's `tool_name`.
+    Where another tool of the server has that name, now or later, listing the tools is an error, and so is calling it.
+    The spills are `tenant`'s, by default the cache's own. Raises `ArgumentsInvalid` for another name, and for a budget
+    that cannot hold an envelope.
     """
     reader = reader or ToolOptions(name=cache.tool_name)
     if reader.name != cache.tool_name:
@@ -123,7 +124,7 @@ class SpillMiddleware(Middleware):
         tenant: str | None,
     ) -> None:
         self._cache, self._options, self._tenant = cache, options, tenant
-        self._by_tool = {name: replace(options, budget=budget) for name, budget in budgets.items()}
+        self._by_tool = [(pattern, replace(options, budget=budget)) for pattern, budget in budgets.items()]
         self._reader, self._include, self._exclude = reader, tuple(include), (*exclude, reader.name)
 
     async def on_list_tools(
@@ -180,10 +181,20 @@ class SpillMiddleware(Middleware):
             self._cache,
             tool=name,
             tenant=self._tenant,
-            options=self._by_tool.get(name, self._options),
+            options=self._options_for(name),
             declared=UNDECLARED if tool is None else self._declared(tool),
+            reading=self._reading() if context.fastmcp_context is not None else None,
         )
         return result if answer is sent else _replaced(result, answer)
+
+    def _reading(self) -> Reading:
+        """How this client's calls of the reader are answered."""
+        page, _ = self._reader.allowance(_names_of_client())
+        return Reading(page, self._reader.wire)
+
+    def _options_for(self, tool: str) -> SpillOptions:
+        """How results of this tool are spilled: as the first pattern says that its name fits."""
+        return next((options for pattern, options in self._by_tool if fnmatchcase(tool, pattern)), self._options)
 
     def _hides_reader(self, tool: Tool) -> bool:
         """Whether a tool that reads no spills has the name of the one that does."""

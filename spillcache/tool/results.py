@@ -16,6 +16,7 @@ from spillcache import SpillCache, defaults
 from spillcache._async.gate import compute
 from spillcache.envelope import Envelope, ends_of, with_preview
 from spillcache.errors import CODES, ArgumentsInvalid, BudgetTooSmall
+from spillcache.terms import Reading
 from spillcache.tool.blank import in_words
 from spillcache.tool.composite import Payload, payload_of
 from spillcache.tool.numbers import travels
@@ -76,13 +77,14 @@ async def spill_result(
     tenant: str | None,
     options: SpillOptions,
     declared: Declared,
+    reading: Reading | None = None,
 ) -> dict[str, Any]:
     """The result to hand on for a CallToolResult in wire form, which may be the very same.
 
     `isError`, `_meta` and other fields stay. The structuredContent of a spilled result is the envelope where `declared`
     says so, else absent: hosts that show it would not show the text. What is no tool's answer, the receipt of a task
     say, is handed on whatever its size. Raises `UpstreamInvalid` for an answer that is not made as the protocol says,
-    and nothing because of the store.
+    and nothing because of the store. `reading` is how its pages will be asked for, so that their estimate is right.
     """
     if not is_answer(result):
         return result
@@ -96,7 +98,7 @@ async def spill_result(
         if said is result or _counted_bytes(said, options) <= options.budget:
             return said
         layout = _arranged(result, 0, options)
-    spilling = _Spilling(result, large, cache, tool, tenant, options, declared)
+    spilling = _Spilling(result, large, cache, tool, tenant, options, declared, reading)
     try:
         return await spilling.answer(layout)
     except BudgetTooSmall:  # what stays leaves no room for an envelope
@@ -114,6 +116,7 @@ class _Spilling:
     tenant: str | None
     options: SpillOptions
     declared: Declared
+    reading: Reading | None
 
     async def answer(self, layout: Layout) -> dict[str, Any]:
         """Store what goes, and put the envelope and what stays together. Raises `BudgetTooSmall`."""
@@ -121,7 +124,12 @@ class _Spilling:
         context = _context(layout, payload)
         room = self.options.budget - self._frame_bytes(layout) - _field_bytes(context, self._wire)
         envelope = await self.cache.spill(
-            payload.data, tool=self.tool, tenant=self.tenant, budget=room, wire=self._wire
+            payload.data,
+            tool=self.tool,
+            tenant=self.tenant,
+            budget=room,
+            wire=self._wire,
+            reading=self.reading,
         )
         if envelope.completeness == "failed" and self.options.on_store_failure != "envelope":
             passes = self.options.on_store_failure == "pass" and travels(_shown(self.result))

@@ -28,6 +28,7 @@ from spillcache.mcp.proxy.failures import handled
 from spillcache.mcp.proxy.names import public_name, split_name, with_public_uris
 from spillcache.mcp.proxy.questions import answered
 from spillcache.mcp.server import protocol_error
+from spillcache.terms import Reading
 from spillcache.tool.calls import answer_call
 from spillcache.tool.definition import ToolOptions
 from spillcache.tool.rendering import json_text, tool_result
@@ -79,6 +80,7 @@ class Calls:
                 tenant=asked.caller.tenant,
                 options=options,
                 declared=known.declared,
+                reading=Reading(asked.budget, self._options.wire),
             )
         except BudgetTooSmall:
             raise PayloadTooLarge(
