@@ -128,7 +128,7 @@ def test_an_ignored_interrupt_stays_ignored(program: Program) -> None:
 def test_help_says_what_ctrl_c_does(program: Program) -> None:
     """3 for a walk, 130 for all else."""
     said = " ".join(program("--help").text.split())
-    assert "3 PARTIAL (a walk that did not complete, also by Ctrl-C)" in said
+    assert "3 PARTIAL (a walk that did not complete, also by Ctrl-C;" in said
     assert "130 interrupted" in said
 
 

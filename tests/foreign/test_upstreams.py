@@ -104,7 +104,7 @@ class TestFilesystem:
         self, proxy_settings: dict[str, str], big_file: Path
     ) -> None:
         """It is no text that could be read in parts. This server sends it twice, and both copies must fit a client."""
-        small, large = (os.urandom(size) for size in (200_000, 300_000))
+        small, large = (os.urandom(size) for size in (200_000, 400_000))
         steps = [_LISTED]
         for name, picture in (("small.png", small), ("large.png", large)):
             big_file.with_name(name).write_bytes(picture)
