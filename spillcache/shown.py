@@ -34,3 +34,12 @@ def shown_name(name: str) -> str:
 def shown_text(text: str) -> str:
     """A text fit to be shown: without control and direction characters, but for tabs and the ends of lines."""
     return _UNSEEN_IN_TEXT.sub("", text)
+
+
+def spelled_text(text: str) -> str:
+    r"""The same, but what would be taken away is spelled as RE2 spells it: `\x1b`, `\x{200b}`."""
+    return _UNSEEN_IN_TEXT.sub(_spelled, text)
+
+
+def _spelled(unseen: re.Match[str]) -> str:
+    return "".join(rf"\x{ord(one):02x}" if ord(one) < 0x100 else rf"\x{{{ord(one):x}}}" for one in unseen[0])

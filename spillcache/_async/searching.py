@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,8 @@ from spillcache._async.gate import compute
 from spillcache._async.reader import Reader
 from spillcache._async.surroundings import Surroundings, read_texts
 from spillcache.cursor import Cursor, WalkKind
-from spillcache.errors import ArgumentsInvalid, PatternInvalid
+from spillcache.cut import MIN_ROOM
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, PatternInvalid
 from spillcache.ids import parse_id
 from spillcache.inventory import Contents, find_result
 from spillcache.manifest import Manifest
@@ -22,8 +24,14 @@ _MOST_SHOWN, _MOST_CONTEXT = 1000, 4096
 _MOST_STARTS = 5
 #: A search ends after so long, in seconds, and says how far it came: patterns that hosts wait for take a hundredth.
 _LONGEST_S = 5.0
+#: What is around the matches may take so long beyond that, in seconds: what was found shall be shown.
+_DESCRIBING_S = 1.0
 #: What a block is worth to a heavy pattern, in bytes of other work: a tenth of a second at worst, so a thread does it.
 _HEAVY_WORK = 1 << 30
+
+#: What JSON writes as an escape, in a pattern: ends of lines, quotes and backslashes, also in RE2's spelling, and what
+#: is beyond ASCII. `\d` and the like are not.
+_ESCAPED = re.compile(r'["\n\r\t]|\\[\\nrtsx]|[^\x00-\x7f]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,11 @@ class Asked:
             raise ArgumentsInvalid(f"max_matches must be 1 to {_MOST_SHOWN}")
         if not 0 <= self.context <= _MOST_CONTEXT:
             raise ArgumentsInvalid(f"context must be 0 to {_MOST_CONTEXT} bytes")
+
+    @property
+    def may_be_escaped(self) -> bool:
+        """Whether JSON may spell what is searched for in other characters."""
+        return bool(_ESCAPED.search(self.pattern)) or (self.literal and "\\" in self.pattern)
 
     def compiled(self, *, binary: bool) -> Pattern:
         """The pattern, for text or for binary data. Raises `PatternInvalid`."""
@@ -61,8 +74,13 @@ class Searcher(Reader):
         searched = await self._searched(parse_id(spill_id), result, tenant)
         if searched.manifest.kind == "bytes":
             pattern = asked.compiled(binary=True)
-        swept = await self._sweep(searched, pattern, asked.max_matches)
-        shown = await self._described(searched, swept.found, asked.context, terms)
+        deadline = self._terms.monotonic() + _LONGEST_S
+        swept = await self._sweep(searched, pattern, asked.max_matches, deadline)
+        try:
+            room, least_budget = self._room(terms), 0
+        except BudgetTooSmall as error:  # for a page from a cursor; what the answer itself needs is yet to be seen
+            room, least_budget = MIN_ROOM * len(terms.wire.copies), error.minimum
+        shown = await self._described(searched, swept.found, asked.context, room, terms, deadline)
         return Matches(
             spill_id=searched.spill_id,
             total=swept.total,
@@ -73,8 +91,9 @@ class Searcher(Reader):
             result=searched.number,
             overran=swept.overran,
             reach=pattern.reach if not pattern.exact else None,
+            escapes=searched.manifest.kind in ("json", "ndjson") and asked.may_be_escaped,
             starts=self._starts(searched, shown),
-        ).within(terms.budget_bytes, terms.wire)
+        ).within(terms.budget_bytes, terms.wire, least_budget=least_budget)
 
     async def _searched(self, spill_id: str, result: str | int | None, tenant: str) -> _Searched:
         """What is searched: everything, or one result, which then has a number from 1. Its lease is renewed."""
@@ -88,11 +107,10 @@ class Searcher(Reader):
         stamp = await self._lease(spill_id, manifest, None)
         return _Searched(spill_id, tenant, manifest, contents, stamp, number, start, end)
 
-    async def _sweep(self, searched: _Searched, pattern: Pattern, most: int) -> _Swept:
+    async def _sweep(self, searched: _Searched, pattern: Pattern, most: int, deadline: float) -> _Swept:
         """Find the first matches, at `most` so many, and count all."""
         spill_id, manifest, start, end = searched.spill_id, searched.manifest, searched.start, searched.end
         sweep, swept = Sweep(pattern, lines=manifest.kind != "json"), _Swept()
-        deadline = self._terms.monotonic() + _LONGEST_S
         async for text in read_texts(self._store, spill_id, manifest, start, end):
             swept.searched += len(text)
             last = swept.searched == end - start
@@ -109,16 +127,27 @@ class Searcher(Reader):
             raise PatternInvalid("the pattern matches places between characters, and no characters; add some")
         return swept
 
-    async def _described(self, searched: _Searched, found: Sequence[Found], context: int, terms: Terms) -> list[Match]:
-        """The first matches as they are shown, until the budget is certainly full: each costs a command or two."""
+    async def _described(
+        self,
+        searched: _Searched,
+        found: Sequence[Found],
+        context: int,
+        room: int,
+        terms: Terms,
+        deadline: float,
+    ) -> list[Match]:
+        """The first matches as they are shown, until the budget is certainly full, or time is up.
+
+        Each costs a command or two. `room` is that of the pages that their cursors lead to.
+        """
         around = Surroundings(self._store, searched.spill_id, searched.manifest, searched.contents)
-        scope, room, wire = (searched.start, searched.end), self._room(terms), terms.wire
+        scope, wire = (searched.start, searched.end), terms.wire
         shown: list[Match] = []
         spent = 0
         for one in found:
-            if spent > terms.budget_bytes:
+            if spent > terms.budget_bytes or (shown and self._terms.monotonic() > deadline + _DESCRIBING_S):
                 break
-            begin = await around.page_start(one.start, searched.start, room, wire)
+            begin = await around.page_start(one.start, scope, room, wire)
             cursor = self._first_cursor(searched, WalkKind.PART, begin, searched.end)
             shown.append(await around.match(one, context, scope, cursor))
             spent += wire.size(shown[-1].as_dict()) - wire.wrapper

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from spillcache._async.store import Field, Store
+from spillcache.edges import LONGEST_UNIT, floor_edge
 from spillcache.errors import SpillLost
 from spillcache.frame import CHUNK_BYTES, SEGMENT_CHUNKS, Chunk, chunk_fields, decode_frame, decode_text
 from spillcache.inventory import Contents
@@ -56,25 +57,42 @@ class Surroundings:
         place = int(self._results.start.searchsorted(at, "right")) - 1
         return place + 1 if place >= 0 and at < int(self._results.end[place]) else None
 
-    async def page_start(self, at: int, scope_start: int, room: int, wire: Wire) -> int:
+    async def page_start(self, at: int, scope: tuple[int, int], room: int, wire: Wire) -> int:
         """Where a page that shows byte `at` begins well: at the shallowest recorded cut before it, or a result.
 
-        What is before `at` takes no more than half of the page's `room`; else it begins as near as can be.
+        A page that begins there must end behind `at`: so what is before it takes no more than half of the page's
+        `room`, and the next recorded cut is within that room. Else it begins at the nearest cut for which this holds,
+        or at `at` itself.
         """
         if self._manifest.kind == "bytes":
             return at
-        least = max(scope_start, at - _BEFORE)
+        least = max(scope[0], at - _BEFORE)
         cuts: list[tuple[bool, int, int]] = []
         for index in range(least // CHUNK_BYTES, at // CHUNK_BYTES + 1):
             chunk, base = await self._chunk(index), index * CHUNK_BYTES
             for end, depth in zip(chunk.ends, chunk.depths, strict=True):
                 if least <= base + end <= at:
                     cuts.append((end not in chunk.starts, depth, base + end))
-        if not cuts:
-            return scope_start
-        best = min(cuts, key=lambda cut: (cut[0], cut[1], -cut[2]))[2]
-        before = (await self._text(best, at)).decode("utf-8", "replace")
-        return best if 2 * wire.cost(before) <= room else max(cut for *_, cut in cuts)
+        best = min(cuts, key=lambda cut: (cut[0], cut[1], -cut[2]))[2] if cuts else scope[0]
+        nearest = max((cut for *_, cut in cuts), default=scope[0])
+        until = await self._next_cut(at, scope[1])
+        for begin in dict.fromkeys((best, nearest)):
+            text = await self._text(begin, until)
+            before = wire.cost(text[: at - begin].decode("utf-8", "replace"))
+            if 2 * before <= room and wire.cost(text.decode("utf-8", "replace")) <= room:
+                return begin
+        text = await self._text(nearest, at + LONGEST_UNIT)
+        return nearest + floor_edge(text, at - nearest)
+
+    async def _next_cut(self, at: int, end: int) -> int:
+        """The first recorded cut behind byte `at`, or `end`: a segment's, where no page goes on, or that given."""
+        index = at // CHUNK_BYTES
+        end = min(end, (index // SEGMENT_CHUNKS + 1) * SEGMENT_CHUNKS * CHUNK_BYTES)
+        for base in range(index * CHUNK_BYTES, end, CHUNK_BYTES)[:2]:
+            for cut in (await self._chunk(base // CHUNK_BYTES)).ends:
+                if at < base + cut < end:
+                    return base + cut
+        return end
 
     async def match(self, found: Found, context: int, scope: tuple[int, int], cursor: str) -> Match:
         """All that is said of a match, which lies in the bytes `scope`."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from spillcache.errors import BudgetTooSmall
 from spillcache.search.place import Role
-from spillcache.shown import shown_text
+from spillcache.shown import spelled_text
 from spillcache.wire import Wire, most_that_fits
 
 #: Matches after which counting ends. Each costs 2 µs, so this is a fifth of a second.
@@ -20,6 +20,10 @@ Stopped = Literal["count", "time"]
 _MOST_NEXT = 5
 
 _NOT_THE_DATA = "A match is not the data: read on from its cursor before judging."
+_ESCAPES = (
+    r"JSON may spell this pattern's characters as escapes: the end of a line as \n, a quote in a string as \", a "
+    r"backslash as \\, é as \u00e9. Search for that spelling with literal, or for a part without them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Matches:
     `total` counts all of them, unless `stopped`: then there are at least so many. `searched` are the bytes looked at,
     `size` those there were to look at: all of the payload, or of result number `result`. `overran`: a possible match
     that is very long was given up; `reach`: matches of more bytes may be missing. `starts` are the first cursors of
-    the results that the matches lie in.
+    the results that the matches lie in. `escapes`: the payload is JSON, which may spell the pattern's characters so.
     """
 
     spill_id: str
@@ -86,6 +90,7 @@ class Matches:
     stopped: Stopped | None = None
     overran: bool = False
     reach: int | None = None
+    escapes: bool = False
     starts: tuple[Next, ...] = field(default=(), repr=False)
 
     @property
@@ -98,8 +103,7 @@ class Matches:
         """Where to read the values of what was only named: the first cursors of these results, at most five."""
         if not self.no_values:
             return ()
-        named = {match.result for match in self.matches}
-        return tuple(start for start in self.starts if start.result in named)[:_MOST_NEXT]
+        return tuple(start for start in self.starts if start.result in self._named)[:_MOST_NEXT]
 
     @property
     def note(self) -> str:
@@ -117,10 +121,10 @@ class Matches:
             answer["read_next"] = [start.as_dict() for start in self.read_next]
         return answer
 
-    def within(self, budget: int, wire: Wire) -> Matches:
+    def within(self, budget: int, wire: Wire, *, least_budget: int = 0) -> Matches:
         """The same with as many matches as fit into `budget` bytes on the wire, one without its text if need be.
 
-        Raises `BudgetTooSmall`.
+        Raises `BudgetTooSmall`, also for less than `least_budget`, which the pages need that the cursors lead to.
         """
 
         def size(shown: int) -> int:
@@ -133,14 +137,18 @@ class Matches:
             least = self._only(shown)
         else:
             least = replace(self, matches=(replace(self.matches[0], text="", cut=True),), starts=self.starts[:1])
-        if wire.size(least.as_dict()) > budget:
-            raise BudgetTooSmall(
-                f"the answer of a search cannot be made within {budget} bytes", minimum=wire.size(least.as_dict())
-            )
+        needed = max(wire.size(least.as_dict()), least_budget)
+        if needed > budget:
+            raise BudgetTooSmall(f"the answer of a search cannot be made within {budget} bytes", minimum=needed)
         return least
 
     def _only(self, shown: int) -> Matches:
         return replace(self, matches=self.matches[:shown])
+
+    @property
+    def _named(self) -> set[int]:
+        """The results that the matches shown lie in."""
+        return {match.result for match in self.matches if match.result is not None}
 
     def _notes(self) -> Iterator[str]:
         where = "of the payload" if self.result is None else f"of result {self.result} alone"
@@ -159,11 +167,14 @@ class Matches:
                 f"No match in {self.searched} bytes {where}. No match is not the absence of data: it may be written "
                 "otherwise. Read the pages before saying that there is none."
             )
+            if self.escapes:
+                yield _ESCAPES
         elif self.no_values:
             yield (
                 f"{self._shown_of_all()} keys or labels; no values were shown. A name that was found says nothing of "
                 "its values: read them" + (", each result from its cursor in read_next." if self.read_next else ".")
             )
+            yield from self._unlisted()
         else:
             yield _NOT_THE_DATA
         if self.total > len(self.matches) and not self.stopped:
@@ -175,6 +186,14 @@ class Matches:
         if self.reach is not None:
             yield f"Matches of more than {self.reach} bytes may be missing."
 
+    def _unlisted(self) -> Iterator[str]:
+        """That read_next does not name every result there is to read."""
+        listed, named = len(self.read_next), len(self._named)
+        if listed < named:
+            yield f"{listed} of {named} results are listed; the others are in the inventory."
+        if listed and self.result is None and (self.total > len(self.matches) or self.stopped):
+            yield "Results of matches that are not shown are not listed either; the inventory has all."
+
     def _shown_of_all(self) -> str:
         count = len(self.matches)
         if count == self.total and not self.stopped:
@@ -183,9 +202,12 @@ class Matches:
 
 
 def window(before: bytes, match: bytes, after: bytes, most: int, *, binary: bool) -> tuple[str, bool]:
-    """The text of a match with its context, and whether the match is longer than the `most` bytes shown of it."""
+    """The text of a match with its context, and whether the match is longer than the `most` bytes shown of it.
+
+    What is not seen is spelled as patterns spell it, such as `\\x00`, so that nothing that was matched is missing.
+    """
     cut = len(match) > most
     raw = before + (match[:most] if cut else match + after)
     if not binary:
-        return shown_text(raw.decode("utf-8", "ignore")), cut  # at both ends half a code point is left out
-    return shown_text(raw.decode("utf-8", "replace")), cut
+        return spelled_text(raw.decode("utf-8", "ignore")), cut  # at both ends half a code point is left out
+    return spelled_text(raw.decode("utf-8", "replace")), cut

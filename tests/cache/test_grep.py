@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillcache import MCP, SpillError, Wire
+from spillcache import MCP, PLAIN, SpillError, Wire
 from spillcache.demo import sample
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, PatternInvalid, ResultNotFound, SpillLost, SpillNotFound
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
@@ -257,6 +257,94 @@ def test_answers_fit_their_budget(cache: SpillCache) -> None:
     assert shown[0] >= 1
     with pytest.raises(BudgetTooSmall):
         cache.grep(spill_id, "values", budget=300)
+
+
+@pytest.mark.parametrize("wire", [PLAIN, MCP], ids=["plain", "mcp"])
+def test_the_least_budget_that_a_refusal_names_is_enough(cache: SpillCache, wire: Wire) -> None:
+    """Whichever is larger: what the answer needs, or what a page from its cursor needs."""
+    for payload, pattern in ((sample.payload(), "idle"), (sample.payload(), "(?s)idle.*"), (b"x needle", "needle")):
+        spill_id = stored(cache, payload)
+        for budget in (100, 250, 300, 350):
+            with pytest.raises(BudgetTooSmall) as caught:
+                cache.grep(spill_id, pattern, budget=budget, wire=wire)
+            assert cache.grep(spill_id, pattern, budget=caught.value.minimum, wire=wire).matches
+
+
+def unsafe() -> list[bytes]:
+    """Payloads in which good places to cut are far apart, or what is between them costs much on a wire."""
+    lines = b"".join(b'{"a":%d,"b":{"metric":{"n":"needle%d"}}}\n' % (number, number) for number in range(900))
+    return [
+        lines + b'{bad\nneedle"\n{"q":"needle"}\n',
+        b"a,b\n" + b"".join(b'%d,"needle, %d"\n' % (number, number) for number in range(900)),
+        b'{"k":"' + "😀".encode() * 9_000 + b"needle" + b"\\u0001" * 9_000 + b'"}',
+        b'{"k":"' + b"\\u0001" * 9_000 + b"needle" + b"\\u0001" * 9_000 + b'"}',
+        b'{"k":"' + b"\\ud83d\\ude00" * 9_000 + b'needle"}',
+        b'["","","' + b"a" * 900 + b"needle" + b"a" * 900 + b'"]',
+        b"\xff" * 20_000 + b"needle" + b"\xff" * 9_000,
+    ]
+
+
+@pytest.mark.parametrize("place", range(7))
+@settings(max_examples=12)
+@given(data=st.data())
+def test_a_page_of_a_matchs_cursor_begins_the_match_at_the_same_budget(
+    cache: SpillCache, place: int, data: st.DataObject
+) -> None:
+    """However small that is, wherever good places to cut are, and whatever is around costs."""
+    payload = unsafe()[place]
+    spill_id = stored(cache, payload)
+    pattern = data.draw(st.sampled_from(["needle", r"[^\\]needle", r"(?s)..needle", "ud?.{4}.?ude00|needle8"]))
+    budget, wire = data.draw(st.integers(400, 3_000)), data.draw(st.sampled_from([PLAIN, MCP]))
+    try:
+        found = cache.grep(spill_id, pattern, budget=budget, wire=wire)
+    except BudgetTooSmall:
+        return
+    for match in found.matches:
+        page = cache.page(spill_id, cursor=match.cursor, budget=budget, wire=wire)
+        assert page.start <= match.start < page.end
+        assert page.data == payload[page.start : page.end]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "escaped"),
+    [
+        ("é", {}, True),
+        (r"foo\nbar", {}, True),
+        ("foo\nbar", {"literal": True}, True),
+        ('say "x"', {}, True),
+        (r"C:\d", {"literal": True}, True),
+        (r"C:\d\.", {}, False),
+        ("absent", {}, False),
+    ],
+)
+def test_no_match_in_json_of_what_json_escapes_says_so(
+    cache: SpillCache, pattern: str, options: dict[str, bool], escaped: bool
+) -> None:
+    """Such text is there, in another spelling; in plain text it would not be."""
+    document = json.dumps({"a": "foo\nbar", "b": "\u00e9", "c": 'say "x"', "d": r"C:\d"})
+    for payload, said in ((document, escaped), ("plain text", False)):
+        found = cache.grep(stored(cache, payload), pattern, **options)
+        assert found.total == 0
+        assert ("JSON may spell" in found.note) == said
+
+
+def test_what_is_unseen_is_spelled_in_a_matchs_text(cache: SpillCache) -> None:
+    """In a spelling that the pattern of the next search may have."""
+    spill_id = stored(cache, "pay\u200bpal\x00 needle")
+    found = cache.grep(spill_id, "needle").matches[0]
+    assert found.text == r"pay\x{200b}pal\x00 needle"
+    assert cache.grep(spill_id, r"pay\x{200b}pal\x00").total == 1
+
+
+def test_what_is_around_matches_is_bounded_in_time_too(redis_url: str) -> None:
+    """The first is shown in any case, and those that are not are counted."""
+    with sync_cache_on(redis_url) as cache:
+        spill_id = stored(cache, metrics(points=300))
+        ticking = itertools.count(step=1.5)
+        cache._terms = replace(cache._terms, monotonic=lambda: next(ticking))
+        found = cache.grep(spill_id, "name", max_matches=6)
+    assert (len(found.matches) < found.total, bool(found.matches)) == (True, True)
+    assert "matches are not shown" in found.note
 
 
 def test_a_search_that_takes_too_long_says_how_far_it_came(redis_url: str) -> None:

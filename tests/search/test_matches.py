@@ -49,9 +49,29 @@ def test_names_without_values_are_told_with_where_to_read_the_values() -> None:
     assert "read_next" not in answer(match("label"), match("value")).as_dict()
 
 
-def test_at_most_five_results_are_recommended() -> None:
-    """The answer stays small."""
-    assert len(answer(*(match("key", result=number) for number in range(1, 8))).read_next) == 5
+def test_at_most_five_results_are_recommended_and_the_others_are_said_to_be_more() -> None:
+    """The answer stays small, and five do not look like all."""
+    found = answer(*(match("key", result=number) for number in range(1, 8)))
+    assert len(found.read_next) == 5
+    assert "5 of 7 results are listed; the others are in the inventory." in found.note
+    assert "not listed either" not in found.note
+    assert "results are listed" not in answer(*(match("key", result=number) for number in range(1, 6))).note
+
+
+def test_results_of_matches_left_out_are_said_to_be_unlisted() -> None:
+    """By the number that is shown at most, or by the budget."""
+    words = "Results of matches that are not shown are not listed either"
+    assert words in answer(match("label", result=2), total=40).note
+    assert words in answer(*(match("key", result=number) for number in range(1, 8))).within(1_200, PLAIN).note
+    assert words not in answer(match("label", result=2)).note
+    assert words not in answer(match("value", result=2), total=40).note
+
+
+def test_no_match_of_what_json_escapes_says_how_json_spells_it() -> None:
+    """Only there: a match needs no such advice."""
+    assert r"é as \u00e9" in replace(answer(), escapes=True).note
+    assert r"\u00e9" not in replace(answer(match()), escapes=True).note
+    assert r"\u00e9" not in answer().note
 
 
 def test_no_match_says_what_was_searched_and_that_it_proves_nothing() -> None:
@@ -105,11 +125,15 @@ def test_a_match_too_large_for_the_budget_is_shown_without_its_text() -> None:
     assert (said["shown"], said["matches"][0]["text"], said["matches"][0]["cut"]) == (1, "", True)
     with pytest.raises(BudgetTooSmall):
         answer(match()).within(200, MCP)
+    with pytest.raises(BudgetTooSmall) as caught:
+        answer(match()).within(200, MCP, least_budget=9_000)
+    assert caught.value.minimum == 9_000
 
 
 def test_a_window_shows_whole_code_points_and_nothing_unseen() -> None:
-    """Half a code point at its ends is left out; what commands a terminal is taken away."""
+    """Half a code point at its ends is left out; what commands a terminal is spelled, not dropped in silence."""
     before, after = "漢é".encode()[1:], "é漢".encode()[:-1]
-    assert window(before, "漢\x1b[31m\u202e!".encode(), after, 64, binary=False) == ("é漢[31m!é", False)
+    shown = r"é漢\x1b[31m\x{202e}!é"
+    assert window(before, "漢\x1b[31m\u202e!".encode(), after, 64, binary=False) == (shown, False)
     assert window(b"", "漢漢".encode(), b"after", 5, binary=False) == ("漢", True)
     assert window(b"\xff", b"a", b"\xfe", 64, binary=True) == ("\ufffda\ufffd", False)
