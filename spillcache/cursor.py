@@ -26,7 +26,13 @@ import struct
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
-from spillcache.errors import CursorKeyUnknown, CursorMalformed, CursorRejected, CursorVersionUnsupported
+from spillcache.errors import (
+    ArgumentsInvalid,
+    CursorKeyUnknown,
+    CursorMalformed,
+    CursorRejected,
+    CursorVersionUnsupported,
+)
 from spillcache.ids import trim
 
 if TYPE_CHECKING:
@@ -105,6 +111,15 @@ def continues_series(cursor: str) -> bool:
 def continues_compact(cursor: str) -> bool:
     """Whether what looks like a cursor continues the compact view. Nothing is verified, as in `continues_inventory`."""
     return _looks_like(cursor, WalkKind.COMPACT)
+
+
+def refuse_raw(cursor: str) -> None:
+    """Refuse a cursor of the compact view where the raw one is asked for in words. Raises `ArgumentsInvalid`."""
+    if continues_compact(cursor):
+        raise ArgumentsInvalid(
+            "this cursor continues the compact view, and view asks for the raw one",
+            next_step="Leave out view to read on; to read the raw pages, call without this cursor.",
+        )
 
 
 def _looks_like(cursor: str, kind: WalkKind) -> bool:

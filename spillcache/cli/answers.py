@@ -22,7 +22,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 
 view_option = click.option(
     "--view",
-    type=click.Choice(["raw", "compact"]),
+    type=click.Choice(["raw", "compact"], case_sensitive=False),
     default="raw",
     help="compact: time series with their labels once, then every value; what else there is stays as it is.",
 )

@@ -24,7 +24,7 @@ from spillcache.search import Match, Matches, compile_pattern
 @click.option(
     "-m",
     "--max-matches",
-    type=click.IntRange(min=1),
+    type=int,
     default=defaults.MAX_MATCHES,
     show_default=True,
     metavar="N",
@@ -33,7 +33,7 @@ from spillcache.search import Match, Matches, compile_pattern
 @click.option(
     "-C",
     "--context",
-    type=click.IntRange(min=0),
+    type=int,
     default=defaults.CONTEXT_BYTES,
     show_default=True,
     metavar="N",
@@ -94,7 +94,8 @@ class _Highlighter:
 
 
 def _one_line(raw: bytes) -> str:
-    return visible(raw.decode()).replace("\n", "⏎").replace("\r", "␍")
+    text = raw.decode("utf-8", "replace")  # a pattern may match half a code point
+    return visible(text).replace("\n", "⏎").replace("\r", "␍")
 
 
 def _show(found: Matches, highlight: _Highlighter, session: Session) -> None:

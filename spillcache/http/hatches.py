@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from spillcache.caller import caller_of
 from spillcache.http.answers import MatchesAnswer, PageAnswer, SeriesAnswer, answer_response
 from spillcache.http.document import CURSOR_ERRORS, MATCHES, PAGE, SERIES, SPILL_ERRORS, refusals, shows
-from spillcache.http.parameters import Flag, Size, SpillId, Text
+from spillcache.http.parameters import Asked, Count, Flag, Size, SpillId, Text
 from spillcache.http.reading import InventoryQuery, SeriesQuery
 from spillcache.http.serving import serving_of
 from spillcache.wire import PLAIN
@@ -20,17 +20,15 @@ router = APIRouter()
 _RESULT_ERRORS = ("result_not_found", "result_ambiguous")
 
 
-class MatchesQuery(BaseModel):
+class MatchesQuery(Asked):
     """What to look for, and how much of it to show."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    pattern: Annotated[str, Field(min_length=1, description="A regular expression (RE2), or literal text.")]
+    pattern: Annotated[str, Field(description="A regular expression (RE2), or literal text.")]
     literal: Annotated[Flag, Field(description="Take the pattern as plain text.")] = None
     ignore_case: Annotated[Flag, Field(description="Ignore case.")] = None
     result: Annotated[Text, Field(description="Name of a result, or its number: search it alone.")] = None
-    max_matches: Annotated[Size, Field(description="Matches to show at most.")] = None
-    context: Annotated[Size, Field(description="Bytes to show around a match.")] = None
+    max_matches: Annotated[Count, Field(description="Matches to show at most.")] = None
+    context: Annotated[Count, Field(description="Bytes to show around a match.")] = None
     max_bytes: Annotated[Size, Field(description="Size cap of this answer, in bytes.")] = None
 
     @property

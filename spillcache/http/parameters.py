@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from urllib.parse import unquote_to_bytes
 
 from fastapi import Path, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -13,7 +14,11 @@ from spillcache.http.problems import RefusalError
 
 
 async def each_once(request: Request) -> None:
-    """Refuse a query that names a parameter twice: which one was meant is not ours to guess."""
+    """Refuse a query that names a parameter twice, or is no text: what was meant is not ours to guess."""
+    try:
+        unquote_to_bytes(request.scope["query_string"]).decode()
+    except UnicodeDecodeError:
+        raise RefusalError(ArgumentsInvalid("the query is not UTF-8, percent-encoded")) from None
     names = [name for name, _ in request.query_params.multi_items()]
     if len(set(names)) < len(names):
         raise RefusalError(ArgumentsInvalid("a parameter of the query comes more than once"))
@@ -24,14 +29,23 @@ def _given(value: Any) -> Any:
     return None if isinstance(value, str) and not value.strip() else value
 
 
+def _view(value: Any) -> Any:
+    """A view, in whatever case."""
+    given = _given(value)
+    return given.strip().lower() if isinstance(given, str) else given
+
+
 #: A size in bytes, or nothing. The document says nothing of "nothing": it cannot be sent.
 Size = Annotated[Annotated[int, Field(ge=1)] | SkipJsonSchema[None], BeforeValidator(_given)]
+
+#: How many, from 0 on, or nothing. What is too few, the library says, in the same words on every face.
+Count = Annotated[Annotated[int, Field(ge=0)] | SkipJsonSchema[None], BeforeValidator(_given)]
 
 #: Yes or no, or nothing.
 Flag = Annotated[bool | SkipJsonSchema[None], BeforeValidator(_given)]
 
 #: How pages are shown, or nothing.
-View = Annotated[Literal["raw", "compact"] | SkipJsonSchema[None], BeforeValidator(_given)]
+View = Annotated[Literal["raw", "compact"] | SkipJsonSchema[None], BeforeValidator(_view)]
 
 #: Text, or nothing.
 Text = Annotated[str | SkipJsonSchema[None], BeforeValidator(_given)]

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from spillcache import Stat
 from spillcache.caller import caller_of
+from spillcache.cursor import refuse_raw
 from spillcache.http.answers import ListingAnswer, PageAnswer, StatAnswer, answer_response
 from spillcache.http.document import CURSOR_ERRORS, LISTING, PAGE, SPILL_ERRORS, STAT, refusals, shows
 from spillcache.http.parameters import Asked, Size, SpillId, Text, View
@@ -74,6 +75,8 @@ async def read_page(request: Request, spill_id: SpillId, asked: Annotated[PageQu
 
     Pages in a row are the payload, byte for byte; those of the compact view hold the same values in other words.
     """
+    if asked.view == "raw" and asked.cursor is not None:
+        refuse_raw(asked.cursor)
     serving = serving_of(request)
     page = await serving.cache.page(
         spill_id,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from spillcache.cursor import continues_compact, continues_inventory, continues_series
-from spillcache.errors import ArgumentsInvalid, CursorMalformed, SpillIdMalformed
-from spillcache.tool.values import flag, positive, view_of, whole_number
+from spillcache.cursor import continues_compact, continues_inventory, continues_series, refuse_raw
+from spillcache.errors import ArgumentsInvalid, CursorMalformed, PatternInvalid, SpillIdMalformed
+from spillcache.tool.values import count, flag, positive, view_of, whole_number
 
 NAMES: Final = (
     "spill_id",
@@ -64,7 +64,7 @@ def parse_arguments(raw: Mapping[str, Any] | None) -> ToolCall:
     Numbers may come as text, and as floats without a fraction. Raises `ArgumentsInvalid`, `SpillIdMalformed` or
     `CursorMalformed`; no message repeats a value, which may be a cursor in the wrong place.
     """
-    given = {name: value for name, value in (raw or {}).items() if not _is_empty(value)}
+    given = {name: value for name, value in (raw or {}).items() if not _is_empty(name, value)}
     _refuse_unknown(given)
     cursor = _cursor(given.get("cursor"))
     call = ToolCall(
@@ -73,8 +73,8 @@ def parse_arguments(raw: Mapping[str, Any] | None) -> ToolCall:
         result=_result(given.get("result")),
         inventory=flag(given, "inventory") or (cursor is not None and continues_inventory(cursor)),
         series=flag(given, "series") or (cursor is not None and continues_series(cursor)),
-        view="compact" if cursor is not None and continues_compact(cursor) else view_of(given.get("view")),
-        search=_search(given),
+        view=_view(given, cursor),
+        search=_search(given, blank=(raw or {}).get("pattern") == ""),
         full=flag(given, "return_full"),
         max_bytes=positive(given, "max_bytes"),
     )
@@ -113,8 +113,9 @@ def _refuse_contradictions(call: ToolCall) -> None:
         )
 
 
-def _is_empty(value: object) -> bool:
-    return value is None or value is False or (isinstance(value, str) and not value.strip())
+def _is_empty(name: str, value: object) -> bool:
+    blank = isinstance(value, str) and not (value if name == "pattern" else value.strip())  # a blank can be looked for
+    return value is None or value is False or blank
 
 
 def _refuse_unknown(given: Mapping[str, Any]) -> None:
@@ -152,11 +153,25 @@ def _result(value: object) -> str | int | None:
     return number
 
 
-def _search(given: Mapping[str, Any]) -> Search | None:
-    """The search that is asked for. What it may show at most is harmless without a pattern, and models fill it in."""
+def _view(given: Mapping[str, Any], cursor: str | None) -> Literal["raw", "compact"]:
+    """The view that is asked for, if only by a cursor."""
+    if cursor is None or not continues_compact(cursor):
+        return view_of(given.get("view"))
+    if "view" in given and view_of(given["view"]) == "raw":
+        refuse_raw(cursor)
+    return "compact"
+
+
+def _search(given: Mapping[str, Any], *, blank: bool) -> Search | None:
+    """The search that is asked for. What it may show at most is harmless without a pattern, and models fill it in.
+
+    `blank`: there is a pattern, of no characters; by itself that is what a model fills in for none.
+    """
     options: dict[str, Any] = {name: True for name in _ONLY_WITH_PATTERN if flag(given, name)}
     pattern = given.get("pattern")
     if pattern is None:
+        if options and blank:
+            raise PatternInvalid("the pattern is empty; say what to search for")
         if options:
             raise ArgumentsInvalid(
                 f"{' and '.join(options)} say how to search, and there is no pattern",
@@ -166,7 +181,7 @@ def _search(given: Mapping[str, Any]) -> Search | None:
     if not isinstance(pattern, str):
         raise ArgumentsInvalid("pattern must be text: a regular expression (RE2), or literal text with literal: true")
     for name in ("max_matches", "context"):
-        number = positive(given, name)
+        number = count(given, name)
         if number is not None:
             options[name] = number
     return Search(pattern, options)

@@ -23,6 +23,11 @@ def positive(given: Mapping[str, Any], name: str) -> int | None:
 
     Raises `ArgumentsInvalid`.
     """
+    return count(given, name) or None
+
+
+def count(given: Mapping[str, Any], name: str) -> int | None:
+    """A whole number from 0 on; absent is None. Raises `ArgumentsInvalid`."""
     value = given.get(name)
     if value is None:
         return None
@@ -30,7 +35,7 @@ def positive(given: Mapping[str, Any], name: str) -> int | None:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else whole_number(value)
     if number is None or number < 0:
         raise ArgumentsInvalid(f"{name} must be a positive whole number")
-    return number or None
+    return number
 
 
 def whole_number(value: object) -> int | None:

@@ -56,6 +56,26 @@ def test_a_pattern_that_cannot_be_is_failed(program: Program) -> None:
     assert "Next: Correct the pattern, or take it as plain text with -F." in said
 
 
+def test_options_mean_the_same_as_in_the_library(program: Program) -> None:
+    """No context is one; no matches to show, and no pattern, are refused in its words."""
+    spill_id = program.store(metrics())
+    bare = program("grep", spill_id, "query 3", "-C", "0", "--json")
+    assert [match["text"] for match in bare.answer["matches"]] == ["query 3"]
+    for words, code in (
+        (("x", "-m", "0"), "arguments_invalid"),
+        (("x", "-C", "5000"), "arguments_invalid"),
+        (("",), "pattern_invalid"),
+    ):
+        ran = program("grep", spill_id, *words, "--json")
+        assert (ran.code, ran.answer["status"], ran.answer["code"]) == (1, "FAILED", code)
+
+
+def test_half_a_code_point_can_match_and_be_shown(program: Program) -> None:
+    """Where a pattern asks for single bytes."""
+    ran = program("grep", program.store("x é needle"), r"\C needle")
+    assert (ran.code, "needle" in ran.text) == (3, True)
+
+
 def test_a_terminal_sees_the_match_in_color_and_no_control_characters(program: Program) -> None:
     """What is in the payload colors nothing."""
     spill_id = program.store(b"before \x1b[31m needle\nafter")

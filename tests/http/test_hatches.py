@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import httpx2
-import orjson
 import pytest
 
 from spillcache.demo import sample
+from spillcache.errors import RequestError
 from tests.http.serving import serving
 from tests.http.test_reading import store, walk
 from tests.servers.caches import cache_on, metrics
@@ -45,6 +45,30 @@ def test_no_match_is_said_with_what_was_searched(client: httpx2.Client) -> None:
     assert literal.json()["matches_total"] == 0
 
 
+def test_a_pattern_that_is_no_text_is_refused(client: httpx2.Client) -> None:
+    """Half a code point, percent-encoded, is not searched for as another; neither is it no match."""
+    at = store(client, metrics())
+    for query in ("pattern=%FF", "pattern=a%C3", "pattern=x&result=%80"):
+        answer = client.get(f"{at}/matches?{query}")
+        assert (answer.status_code, answer.json()["code"]) == (400, "arguments_invalid")
+    assert client.get(f"{at}/matches?pattern=%C3%A9+x").json()["matches_total"] == 0
+
+
+async def test_options_mean_the_same_as_in_the_library(client: httpx2.Client, redis_url: str) -> None:
+    """No context is one; no matches to show, and no pattern, are refused in the same words."""
+    at = store(client, metrics())
+    bare = client.get(f"{at}/matches", params={"pattern": "query 3", "context": 0, "client": "somebody"}).json()
+    assert [match["text"] for match in bare["matches"]] == ["query 3"]
+    assert client.get(f"{at}/matches", params={"pattern": " "}).json()["matches_total"] == 6
+    async with cache_on(redis_url) as cache:
+        for options in ({"pattern": "x", "max_matches": 0}, {"pattern": "x", "context": 5_000}, {"pattern": ""}):
+            with pytest.raises(RequestError) as refused:
+                await cache.grep(at.rpartition("/")[2], **options)  # type: ignore[arg-type]
+            answer = client.get(f"{at}/matches", params=options)
+            assert answer.status_code == 400
+            assert (answer.json()["code"], answer.json()["detail"]) == (refused.value.code, refused.value.message)
+
+
 def test_one_result_is_searched_alone(client: httpx2.Client) -> None:
     """By name or by number."""
     at = store(client, metrics())
@@ -79,10 +103,12 @@ async def test_series_are_what_the_library_says(client: httpx2.Client, redis_url
     async with cache_on(redis_url) as cache:
         listing = await cache.series(at.rpartition("/")[2])
         of_one = await cache.series(at.rpartition("/")[2], result=2)
+    answers.append(client.get(f"{at}/series", params={"result": 2}))
     entries = [entry for answer in answers for entry in answer.json()["entries"]]
-    assert entries == listing.as_dict()["entries"]
-    assert len(entries) == 87
-    assert client.get(f"{at}/series", params={"result": 2}).content == orjson.dumps(of_one.as_dict())
+    assert len({entry.pop("cursor") for entry in entries}) == len(entries)  # each begins a walk of its own
+    expected = [entry for listed in (listing, of_one) for entry in listed.as_dict()["entries"]]
+    assert entries == [{name: value for name, value in entry.items() if name != "cursor"} for entry in expected]
+    assert len(listing.entries) == 87
 
 
 def test_a_compact_walk_names_its_view_and_has_no_receipt_of_the_bytes(client: httpx2.Client) -> None:
@@ -94,6 +120,9 @@ def test_a_compact_walk_names_its_view_and_has_no_receipt_of_the_bytes(client: h
     unsaid = client.get(f"{at}/pages", params={"cursor": answers[0]["next_cursor"], "max_bytes": 48_000}).json()
     assert unsaid["chunk"] == answers[1]["chunk"]
     assert client.get(f"{at}/pages", params={"view": "table"}).json()["code"] == "arguments_invalid"
+    assert client.get(f"{at}/pages", params={"view": " Compact"}).json()["view"] == "compact"
+    raw = client.get(f"{at}/pages", params={"cursor": answers[0]["next_cursor"], "view": "RAW"}).json()
+    assert (raw["code"], raw["next_step"][:14]) == ("arguments_invalid", "Leave out view")
 
 
 @pytest.mark.parametrize("route", ["/matches?pattern=query", "/full", "/series"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spillcache.cursor import Cursor, WalkKind, encode_cursor
-from spillcache.errors import ArgumentsInvalid, CursorMalformed, SpillError, SpillIdMalformed
+from spillcache.errors import ArgumentsInvalid, CursorMalformed, PatternInvalid, SpillError, SpillIdMalformed
 from spillcache.ids import new_id
 from spillcache.tool.arguments import NAMES, Search, ToolCall, parse_arguments
 from tests.servers.caches import KEYRING
@@ -18,8 +18,9 @@ ID = new_id(bytes(15))
 @pytest.mark.parametrize("nothing", [None, "", "  ", False])
 @pytest.mark.parametrize("name", [*NAMES[1:], "unknown"])
 def test_an_empty_optional_counts_as_absent(name: str, nothing: object) -> None:
-    """Models fill in what they leave out, even an argument that there is not."""
-    assert parse_arguments({"spill_id": ID, name: nothing}) == ToolCall(ID)
+    """Models fill in what they leave out, even an argument that there is not. But blanks can be searched for."""
+    read = parse_arguments({"spill_id": ID, name: nothing})
+    assert read == ToolCall(ID, search=Search("  ") if (name, nothing) == ("pattern", "  ") else None)
 
 
 def test_every_argument_is_understood() -> None:
@@ -59,7 +60,11 @@ def test_a_search_is_understood() -> None:
         ({"view": "raw"}, ToolCall(ID)),
         ({"view": " Compact"}, ToolCall(ID, view="compact")),
         ({"max_matches": 10, "context": 120}, ToolCall(ID)),
-        ({"pattern": "x", "max_matches": 0, "literal": False}, ToolCall(ID, search=Search("x"))),
+        ({"view": "RAW", "pattern": ""}, ToolCall(ID)),
+        ({"pattern": "x", "literal": False}, ToolCall(ID, search=Search("x"))),
+        ({"pattern": " ", "literal": True}, ToolCall(ID, search=Search(" ", {"literal": True}))),
+        ({"pattern": "x", "context": 0}, ToolCall(ID, search=Search("x", {"context": 0}))),
+        ({"pattern": "x", "max_matches": "0"}, ToolCall(ID, search=Search("x", {"max_matches": 0}))),
     ],
 )
 def test_untidy_values_mean_what_they_say(raw: dict[str, Any], read: ToolCall) -> None:
@@ -84,7 +89,7 @@ def test_untidy_values_mean_what_they_say(raw: dict[str, Any], read: ToolCall) -
         ({"spill_id": ID, "pattern": 7}, ArgumentsInvalid, "Correct"),
         ({"spill_id": ID, "pattern": "abc", "max_matches": -1}, ArgumentsInvalid, "Correct"),
         ({"spill_id": ID, "literal": True}, ArgumentsInvalid, "Add pattern"),
-        ({"spill_id": ID, "literal": True, "pattern": " "}, ArgumentsInvalid, "Add pattern"),
+        ({"spill_id": ID, "literal": True, "pattern": ""}, PatternInvalid, "Nothing was searched"),
         ({"spill_id": ID, "return_full": True, "result": "cpu"}, ArgumentsInvalid, "without result"),
         ({"spill_id": ID, "return_full": True, "view": "compact"}, ArgumentsInvalid, "Leave out return_full"),
         ({"spill_id": ID, "return_full": "all"}, ArgumentsInvalid, "Correct"),
@@ -133,6 +138,9 @@ def test_a_cursor_says_by_itself_what_it_continues(kind: WalkKind) -> None:
     )
     with pytest.raises(ArgumentsInvalid):
         parse_arguments({"spill_id": ID, "cursor": cursor, "pattern": "cpu"})
+    if kind is WalkKind.COMPACT:
+        with pytest.raises(ArgumentsInvalid, match="continues the compact view"):
+            parse_arguments({"spill_id": ID, "cursor": cursor, "view": "raw"})
     if kind in {WalkKind.INVENTORY, WalkKind.SERIES, WalkKind.COMPACT}:
         with pytest.raises(ArgumentsInvalid):
             parse_arguments({"spill_id": ID, "cursor": cursor, "return_full": True})
