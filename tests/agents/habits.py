@@ -124,20 +124,20 @@ async def follows_the_playbook_in_short(host: Host, task: Task) -> Report:
     return reported(task, [Fragment(0, expand(fragments[0].data.decode()).encode())])
 
 
-async def finds_the_peak_in_two_calls(host: Host, task: Task) -> Report:
-    """Asks for the series in numbers, picks the one with the greatest last value, and reads its result alone.
+async def finds_the_peak_by_numbers(host: Host, task: Task) -> Report:
+    """Lists all series in numbers, picks the one with the greatest value of all, and reads that one alone.
 
     It says that the others are unread: of those it reports nothing.
     """
     host.received(task.envelope)
     entries: list[dict[str, Any]] = []
-    arguments: dict[str, Any] = {"series": True, "result": 1}
+    arguments: dict[str, Any] = {"series": True}
     while arguments:
         answer = (await host.call(spill_id=task.spill_id, **arguments)).answer or {}
         entries += answer["entries"]
         arguments = {"cursor": answer["next_cursor"]} if "next_cursor" in answer else {}
-    peak = max(entries, key=lambda entry: float(entry["last"]))
-    return reported(task, await _walked(host, {"spill_id": task.spill_id, "result": peak["result"]}))
+    peak = max(entries, key=lambda entry: float(entry.get("max", "-inf")))
+    return reported(task, await _walked(host, {"spill_id": task.spill_id, "cursor": peak["cursor"]}))
 
 
 BAD_HABITS: tuple[Agent, ...] = (

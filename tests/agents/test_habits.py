@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.agents.habits import (
     Task,
     calls_an_error_unavailable,
     edits_a_cursor,
-    finds_the_peak_in_two_calls,
+    finds_the_peak_by_numbers,
     follows_the_playbook,
     follows_the_playbook_in_short,
     greps_first,
@@ -161,14 +162,30 @@ async def test_the_compact_view_ends_complete_with_every_series_values(url: str,
 
 
 async def test_the_series_that_matters_is_found_by_numbers_and_then_read(url: str, task: Task) -> None:
-    """The list says PARTIAL; the values come from the result itself, and nothing is said of what stays unread."""
+    """All are listed, and one is read: it has the greatest value that a JSON parser finds in the payload."""
     async with hosted(url) as host:
-        report = await finds_the_peak_in_two_calls(host, task)
+        report = await finds_the_peak_by_numbers(host, task)
     assert "COMPLETE" not in words(host.seen)
-    of_result = [number for number, series in enumerate(SERIES) if series.query == SERIES[0].query]
-    assert all(report.conclusions[number].is_right(SERIES[number]) for number in of_result)
-    peak = max(of_result, key=lambda number: float(SERIES[number].last))
-    assert report.conclusions[peak].last == SERIES[peak].last
+    (fragment,) = report.fragments
+    assert PAYLOAD[fragment.start :].startswith(fragment.data)
+    read = json.loads(fragment.data)["values"]
+    assert max(float(value) for _, value in read) == max(values_of(json.loads(PAYLOAD)))
+    (known,) = [number for number, said in enumerate(report.conclusions) if said.last is not None]
+    assert report.conclusions[known].is_right(SERIES[known])
+    asked = [one.answer or {} for one in host.seen[1:]]
+    assert ["chunk" in answer for answer in asked] == [False] * (len(asked) - 1) + [True]
+    assert len(asked) * 8 < task.envelope["pages"]
+
+
+def values_of(document: Any) -> Iterator[float]:
+    """Every value of every series, wherever it is in a document."""
+    if isinstance(document, dict):
+        for name, inner in document.items():
+            samples = inner if name == "values" else [inner] if name == "value" else None
+            yield from (float(value) for _, value in samples) if samples is not None else values_of(inner)
+    elif isinstance(document, list):
+        for inner in document:
+            yield from values_of(inner)
 
 
 @pytest.mark.parametrize("most", [None, CUT], ids=["a host that shows all", "a host that cuts"])
