@@ -18,6 +18,10 @@ _NOTE = (
     "Numbers derived when the result was stored: a table of contents, not the data. Read the values where it matters."
 )
 _NONE_KNOWN = "No time series were recognised, which says nothing of the data: read it page by page."
+_NONE_UNDERSTOOD = (
+    "No time series were recognised, but not all was understood or looked at: there may be some. Read it page by page."
+)
+_AT_LEAST = " These are not all: some of what looks like series was not understood or not looked at; read it as it is."
 _NO_TABLE = "This spill was stored without a table of series, which says nothing of the data: read it page by page."
 
 
@@ -25,9 +29,11 @@ _NO_TABLE = "This spill was stored without a table of series, which says nothing
 class SeriesEntry:
     """One series: its number (from 1), the result it belongs to (None: to none that is named), and what it holds.
 
-    `start`..`end` are bytes in the payload. Times and values are spelled as in the payload; None where there are none,
-    as log lines have no least one. `nan` counts samples that are NaN or null. `cursor` begins a walk of this series
-    alone, in the raw view, which ends with what it left unread.
+    `start`..`end` are bytes in the payload, of the object that holds it: for a data frame that of all its columns.
+    `labels_omitted` says that its labels are too long to be listed. `first_time` and `last_time` are those of the first
+    and the last sample in the list, of log lines the earlier and the later of these. Times and values are spelled as in
+    the payload; None where there are none, as log lines have no least one. `nan` counts samples that are NaN or null.
+    `cursor` begins a walk of these bytes, in the raw view, which ends with what it left unread.
     """
 
     index: int
@@ -44,13 +50,14 @@ class SeriesEntry:
     greatest: str | None
     last: str | None
     cursor: str
+    labels_omitted: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as it is sent; what does not apply is absent."""
         answer: dict[str, Any] = {"index": self.index, "result": self.result, "labels": self.labels or None}
-        answer |= {"count": self.points, "start": self.first_time, "end": self.last_time}
-        answer |= {"min": self.least, "max": self.greatest, "last": self.last, "nan": self.nan or None}
-        answer |= {"bytes": f"{self.start}-{self.end}", "cursor": self.cursor}
+        answer |= {"labels_omitted": self.labels_omitted or None, "count": self.points, "start": self.first_time}
+        answer |= {"end": self.last_time, "min": self.least, "max": self.greatest, "last": self.last}
+        answer |= {"nan": self.nan or None, "bytes": f"{self.start}-{self.end}", "cursor": self.cursor}
         return {name: value for name, value in answer.items() if value is not None}
 
 
@@ -59,7 +66,7 @@ class SeriesListing:
     """Entries of the list of series, all of them or a page.
 
     `series` is how many are known in what was asked for, None where the spill has no table of them. `partial` says why
-    there may be more in the payload.
+    there may be more in the payload: then `series` is the least there are.
     """
 
     spill_id: str
@@ -74,11 +81,19 @@ class SeriesListing:
         """COMPLETE when no entry follows and all of the payload was looked at; it speaks of the list, never of data."""
         return "PARTIAL" if self.next_cursor is not None or self.partial or self.series is None else "COMPLETE"
 
+    @property
+    def note(self) -> str:
+        """What the list is, and what it does not say."""
+        if self.series is None:
+            return _NO_TABLE
+        if not self.series:
+            return _NONE_UNDERSTOOD if self.partial else _NONE_KNOWN
+        return _NOTE + _AT_LEAST if self.partial else _NOTE
+
     def as_dict(self) -> dict[str, Any]:
         """The answer as it is sent. `status` speaks of the data, of which this shows nothing."""
-        note = _NO_TABLE if self.series is None else _NOTE if self.series else _NONE_KNOWN
-        answer: dict[str, Any] = {"note": note, "size_bytes": self.size}
-        if self.series is not None:
+        answer: dict[str, Any] = {"note": self.note, "size_bytes": self.size}
+        if self.series or (self.series == 0 and not self.partial):  # 0 would read as none where nothing is known
             answer["series"] = self.series
         if self.partial:
             answer["partial"] = list(self.partial)
@@ -156,4 +171,5 @@ def _entries(
             greatest=one.greatest or None,
             last=one.last or None,
             cursor=sign_part(one.start, one.end),
+            labels_omitted=not one.labels,
         )

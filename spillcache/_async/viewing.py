@@ -6,7 +6,7 @@ from spillcache._async.gate import compute
 from spillcache._async.reader import Reader, is_named
 from spillcache._async.store import Field
 from spillcache.compact.pages import least_budget, make_compact_page, refuse_without_series
-from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, decode_cursor, is_given
+from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
 from spillcache.envelope import fit_summary, inventory_cost
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillLost
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
@@ -27,6 +27,11 @@ _SHRINKS_BY = 6
 _LEAST_REACH, _MOST_REACH = 8_192, 1 << 20
 #: A unit that is written as a whole is shorter: so much of the next segment is read where one ends.
 _LONGEST_PART = 4_096
+#: Making one entry of the list takes as long as other work on so many bytes, and no entry is shorter than that.
+_BYTES_PER_ENTRY, _LEAST_ENTRY = 8_192, 100
+#: Bytes that a stored table of series becomes when it is read, for each of its own.
+_UNPACKS_TO = 16
+_LOST = "the table of series is gone: it was deleted from the store"
 
 
 class Viewer(Reader):
@@ -51,9 +56,9 @@ class Viewer(Reader):
         scope = await self._scope(manifest, contents, result, walk)
         stamp = await self._lease(spill_id, manifest, walk.stamp if walk else None)
         state = walk.renewed(stamp) if walk else Cursor(WalkKind.SERIES, 0, stamp, self._new_walk(), *scope)
-        begun = max(LEASE_EPOCH, manifest.created_ms // 1000)  # so that an entry is the same whenever it is listed
+        listed = len(table.series) if table is not None else 0
         return await compute(
-            manifest.size // 64,
+            _BYTES_PER_ENTRY * (listed if budget is None else min(listed, budget // _LEAST_ENTRY)),
             list_series,
             table,
             contents.inventory.results,
@@ -65,7 +70,7 @@ class Viewer(Reader):
             wire=terms.wire,
             sign=lambda at: self._sign(state.at(at), spill_id, tenant),
             sign_part=lambda start, end: self._sign(
-                Cursor(WalkKind.PART, start, begun, 0, start, end), spill_id, tenant
+                Cursor(WalkKind.PART, start, stamp, self._new_walk(), start, end), spill_id, tenant
             ),
         )
 
@@ -94,8 +99,8 @@ class Viewer(Reader):
         extra = (SERIES_FIELD, SUMMARY_FIELD) if near else ()
         window = await self._window(spill_id, position, reach, extra, tenant, stamp)
         stored = window.extra if near else await self._store.read(spill_id, 0, [SERIES_FIELD])
-        if (table := _table(stored[0], spill_id)) is None:
-            raise SpillLost("the table of series is gone: it was deleted from the store")
+        if (table := await self._table(stored[0], spill_id, window.manifest)) is None:
+            raise SpillLost(_LOST)
         text = window.chunk.text
         edge = (position // SEGMENT_BYTES + 1) * SEGMENT_BYTES
         if edge < min(position + _LONGEST_PART, state.end):
@@ -140,7 +145,7 @@ class Viewer(Reader):
         manifest = self._opened(stored, spill_id, 0, tenant, stamp)
         if inventory is None:
             raise SpillLost("the inventory is gone: it was deleted from the store")
-        return manifest, decode_contents(inventory, spill_id), _table(series, spill_id)
+        return manifest, decode_contents(inventory, spill_id), await self._table(series, spill_id, manifest)
 
     async def _scope(
         self, manifest: Manifest, contents: Contents, result: str | int | None, walk: Cursor | None
@@ -155,6 +160,10 @@ class Viewer(Reader):
             )
         return found.start, found.end
 
-
-def _table(stored: Field, spill_id: str) -> SeriesTable | None:
-    return None if stored is None else decode_series(stored, spill_id)
+    async def _table(self, stored: Field, spill_id: str, manifest: Manifest) -> SeriesTable | None:
+        """The table of series; None where none was stored. Raises `SpillLost` where one was and is gone."""
+        if stored is not None:
+            return await compute(_UNPACKS_TO * len(stored), decode_series, stored, spill_id)
+        if manifest.series:
+            raise SpillLost(_LOST)
+        return None

@@ -37,7 +37,7 @@ from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest, encode_manifest, tenant_digest
 from spillcache.scan import Inventory, Kind, Scanner, SlabTable, scan
 from spillcache.series import FIELD as SERIES_FIELD
-from spillcache.series import SeriesTable, encode_series, find_series
+from spillcache.series import NOT_LOOKED_AT, SeriesTable, encode_series, find_series
 from spillcache.terms import Reading, Terms
 from spillcache.watch import UNWATCHED, Watcher, Written
 
@@ -176,7 +176,7 @@ class SpillWriter:
             contents, summary = Contents(inventory, *self._extra), summarise(inventory)
             ends = ends_of(self._head, self._tail, self._size, kind, *self._terms.preview_bytes)
             envelope = make_envelope(ends, contents, summary, self._spill_id, self._terms)
-            series = self._series if kind in _STRUCTURED or self._series is None else SeriesTable()
+            series = self._series if kind in _STRUCTURED or self._series is None else NOT_LOOKED_AT
             self._upload.publish(
                 kind, self._size, found, contents, summary, series, tool=self._tool, tenant=self._tenant
             )
@@ -295,6 +295,7 @@ class Upload:
             created_ms=self._store.now_ms(self._spill_id),
             results=summary.results,
             tool=tool,
+            series=series is not None,
         )
         fields = [
             {MANIFEST_FIELD: encode_manifest(manifest, self._spill_id, segment)}
@@ -353,7 +354,7 @@ def next_batch(frames: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 
 def _series_of(payload: bytes, kind: Kind, window: int) -> SeriesTable:
     if kind not in _STRUCTURED:
-        return SeriesTable()
+        return NOT_LOOKED_AT if payload else SeriesTable()
     return find_series(payload if len(payload) <= window else payload[:window], whole=len(payload) <= window)
 
 

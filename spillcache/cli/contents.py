@@ -14,6 +14,7 @@ _REASONS = {
     "concatenated": "more follows after the first document",
     "too_deep": "it is nested deeper than is looked at",
     "too_many": "there are more than are listed",
+    "unrecognised": "some of what looks like time series was not understood",
 }
 
 

@@ -6,6 +6,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
+from spillcache.cli import exits
 from spillcache.cli.answers import console, json_option, print_json, say, visible
 from spillcache.cli.contents import why_partial
 from spillcache.cli.opened import opened
@@ -20,27 +21,32 @@ from spillcache.series_listing import SeriesEntry, SeriesListing
 @click.option("--cursor", metavar="C", help="Where to go on: the next_cursor of the list before, exactly as it came.")
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Size cap of the list as JSON; else all of it.")
 @json_option
-@click.pass_obj
+@click.pass_context
 def series(
-    session: Session, spill_id: str, result: str | None, cursor: str | None, budget: int | None, as_json: bool
+    ctx: click.Context, spill_id: str, result: str | None, cursor: str | None, budget: int | None, as_json: bool
 ) -> None:
     """List the time series in the spill ID: labels, count, times, min, max, last, and how many are NaN.
 
     Derived when the payload was stored, and spelled as it is there: a table of contents, not the data.
+    Exit code 3 where none is known and there may be some.
     """
+    session: Session = ctx.obj
     with opened(session) as cache:
         listing = cache.series(spill_id, result=result, cursor=cursor, budget=budget)
     if as_json:
         print_json(listing.as_dict())
-        return
-    if listing.entries:
-        console().print(_table(listing.entries))
-    _say_what_it_is(listing, session, budget)
+    else:
+        if listing.entries:
+            console().print(_table(listing.entries))
+        _say_what_it_is(listing, session, budget)
+    if not listing.series and listing.series_status == "PARTIAL":
+        ctx.exit(exits.PARTIAL)
 
 
 def _say_what_it_is(listing: SeriesListing, session: Session, budget: int | None) -> None:
     answer, aside = listing.as_dict(), console(aside=True)
-    known = "unknown" if listing.series is None else f"{listing.series:,}"
+    known = f"{listing.series:,}" if "series" in answer else "unknown"
+    known = f"at least {known}" if listing.series and listing.partial else known
     say(aside, f"[bold yellow]PARTIAL[/] {known} series, {len(listing.entries):,} listed. [dim]{answer['note']}[/]")
     if listing.partial:
         say(aside, f"[dim]There may be more: {why_partial(listing.partial)}.[/]")
@@ -63,7 +69,7 @@ def _table(entries: tuple[SeriesEntry, ...]) -> Table:
         spelled = (entry.first_time, entry.last_time, entry.least, entry.greatest, entry.last)
         table.add_row(
             str(entry.result or ""),
-            escape(visible(entry.labels)),
+            escape(visible(entry.labels)) if not entry.labels_omitted else "(too long to be listed)",
             f"{entry.points:,}",
             *(escape(visible(one or "")) for one in spelled),
             str(entry.nan or ""),

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from spillcache.compact.expanding import keeps_time
 from spillcache.compact.labels import short_labels
 from spillcache.compact.samples import read_samples, short_samples
 from spillcache.cut import prefix_within
@@ -150,7 +151,7 @@ class _Page:
             return self._give_back()
         self._written.append(f"<{''.join(pieces)}>")
         self._room -= (sum(map(len, pieces)) + 2) * copies
-        self._at, self._mark = end, None
+        self._at, self._mark, self._time = end, None, ""
         return end == part.end
 
     def _write_sample(self, part: _Part) -> bool:
@@ -167,7 +168,7 @@ class _Page:
         axis = part.axis
         if axis is None or not self._put(f"<{axis.first}+{axis.step}*{axis.points}>", part.end):
             return False
-        self._mark = None
+        self._mark, self._time = None, ""
         return self._at < self._limit or self._at == self._scope[1]
 
     def _put(self, short: str, end: int) -> bool:
@@ -200,6 +201,8 @@ class _Page:
             length = comma or length
         raw = ahead[:length].decode()
         self._written.append(raw)
+        if self._time and not keeps_time(raw):
+            self._time = ""
         self._room -= self._wire.cost(raw)
         self._at += length
         return self._at == wanted

@@ -22,7 +22,7 @@ _READ_RAW = "Read it without view, page by page: that shows everything."
 #: How a page is read; all of its strings are ours.
 LEGEND = (
     'The stored JSON, with samples written short and nothing left out: <t+s: a b*3; u: c> is [[t,"a"],[t+s,"b"],'
-    '[t+2s,"b"],[t+3s,"b"],[u,"c"]]; <t v> is [t,"v"], = the time before; <t+s*n> is n times from t; {k=v} is '
+    '[t+2s,"b"],[t+3s,"b"],[u,"c"]]; <t v> is [t,"v"], = the time right before; <t+s*n> is n times from t; {k=v} is '
     '{"k":"v"}.'
 )
 
@@ -34,6 +34,11 @@ def refuse_without_series(table: SeriesTable | None, start: int, end: int) -> No
     if not has_series(table, start, end):
         known = " in what was looked at" if table.partial else ""
         raise ArgumentsInvalid(f"no time series are recognised here{known}, so nothing is compact", next_step=_READ_RAW)
+    if end > table.known_json:
+        raise ArgumentsInvalid(
+            "this is not known to be well-formed JSON to its end, so nothing of it is written in short",
+            next_step=_READ_RAW,
+        )
 
 
 def least_budget(least: int, wire: Wire) -> int:
@@ -95,7 +100,10 @@ def make_compact_page(
 
 def _inside(table: SeriesTable, position: int, scope: tuple[int, int]) -> Mapping[str, Any] | None:
     found = series_around(table, position, scope)
-    return {"series": found[0], "labels": shown_labels(found[1].labels)} if found else None
+    if found is None:
+        return None
+    number, one = found
+    return {"series": number, **({"labels": shown_labels(one.labels)} if one.labels else {"labels_omitted": True})}
 
 
 def _cost(fields: Mapping[str, Any], wire: Wire) -> int:

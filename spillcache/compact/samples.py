@@ -10,7 +10,7 @@ from typing import NamedTuple
 #: Values that repeat at least so often are counted: below that it is longer to read.
 _REPEATED = 3
 
-#: Characters of a number beyond which a sample is not written in short.
+#: Characters of a number beyond which a sample is not written in short: no list that was told has such a one.
 _LONGEST = 400
 
 _SAMPLE = re.compile(
@@ -112,7 +112,8 @@ def _spelled(milliseconds: int) -> str:
 
 
 def regular_times(first: str, step: str, points: int) -> Iterator[str]:
-    """The times that a run was written for."""
-    return map(
-        _spelled, range(_milliseconds(first), _milliseconds(first) + _milliseconds(step) * points, _milliseconds(step))
-    )
+    """The times that a run was written for. Raises `ValueError` for what no run begins with."""
+    start, apart = _milliseconds(first), _milliseconds(step)
+    if start < 0 or apart <= 0:
+        raise ValueError(f"not a time and a step: {first[:40]}+{step[:40]}")
+    return map(_spelled, range(start, start + apart * points, apart))

@@ -164,6 +164,7 @@ class SeriesEntryAnswer(TypedDict):
     index: int
     result: NotRequired[int]
     labels: NotRequired[str]
+    labels_omitted: NotRequired[Literal[True]]
     count: int
     start: NotRequired[str]
     end: NotRequired[str]
@@ -172,6 +173,7 @@ class SeriesEntryAnswer(TypedDict):
     last: NotRequired[str]
     nan: NotRequired[int]
     bytes: str
+    cursor: str
 
 
 class SeriesAnswer(TypedDict):

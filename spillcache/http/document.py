@@ -107,6 +107,7 @@ SERIES: Final[dict[str, Any]] = {
             "max": "0.97",
             "last": "0.5",
             "bytes": "61-2893",
+            "cursor": _CURSOR,
         }
     ],
     "status": "PARTIAL",

@@ -1,19 +1,21 @@
 """The time series in a payload: found when it is written, told by numbers, and stored with it.
 
 `find_series` looks for what Prometheus, Grafana and Loki call series; `samples` and `frames` read their lists of
-samples; `model` holds what was found; `stored` is its form in the store. Nothing here raises on any payload, and what
-is not recognised for certain is left out: it stays to be read as it is.
+samples; `leftover` looks at what is none of these; `model` holds what was found; `stored` is its form in the store.
+Nothing here raises on any payload, and what is not recognised for certain is left out: it stays to be read as it is,
+and the table says that there is such.
 """
 
 from __future__ import annotations
 
 from spillcache.series.finding import find_series
-from spillcache.series.model import MAX_SERIES, Axis, Form, Series, SeriesTable
+from spillcache.series.model import MAX_SERIES, NOT_LOOKED_AT, Axis, Form, Series, SeriesTable
 from spillcache.series.stored import FIELD, decode_series, encode_series
 
 __all__ = [
     "FIELD",
     "MAX_SERIES",
+    "NOT_LOOKED_AT",
     "Axis",
     "Form",
     "Series",

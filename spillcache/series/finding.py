@@ -1,7 +1,8 @@
 """Finding series in a payload, by the keys that hold their samples and the labels before them.
 
 A key of JSON is found by its bytes: inside a string its quotes would be escaped. What lies behind it is then checked to
-the last byte, so nothing is taken for a series that is none; what is one and has another form is left out.
+the last byte, so nothing is taken for a series that is none; what is one and has another form is left out, and the
+table says so (see `leftover`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import orjson
 
 from spillcache.series.frames import read_frame
+from spillcache.series.leftover import known_json, leaves_series
 from spillcache.series.model import MAX_LABEL_BYTES, MAX_LABELS_BYTES, MAX_SERIES, Axis, Form, Series, SeriesTable
 from spillcache.series.samples import NUMBER, Told, read_values, tell_samples
 
@@ -31,9 +33,9 @@ _LINES = re.compile(rb'\[\s*\[\s*"')
 _SAMPLES = re.compile(rb'\[\s*\[\s*[-+0-9.eE]{1,40}\s*,\s*"')
 _CLOSE = re.compile(rb"\]\s*\]")
 _LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
-_TIME = re.compile(rb"[-+0-9.eE]{1,40}")
-_SAMPLE = re.compile(rb'\[\s*([-+0-9.eE]{1,40})\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
-_ELEMENT = re.compile(rb',\{"metric":(\{[^}]*\}),"value":\[([^,]*),"([^"]*)"\]\}')
+_TIME = re.compile(rb"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")  # without an exponent, see `samples`
+_SAMPLE = re.compile(rb'\[\s*(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
+_ELEMENT = re.compile(rb',\{"metric":(\{[^}]*\}),"value":\[([^,]*),"([^"]{1,40})"\]\}')
 _AFTER_KEY = re.compile(rb"\s*:\s*(?=\{)")
 _BETWEEN = re.compile(rb"[^\[\]{}]*,\s*")
 _END = re.compile(rb"\s*\}")
@@ -56,9 +58,13 @@ def find_series(text: bytes, *, whole: bool) -> SeriesTable:
             partial.append("too_many")
             break
         found.append(one)
-    if finder.gave_up:
+    known = known_json(text, found, axes)
+    if finder.gave_up or (whole and found and known < len(text)):
         partial.append("malformed")
-    return SeriesTable(tuple(found), tuple(axes), tuple(partial))
+    looked_at = found[-1].end if "too_many" in partial else len(text)
+    if leaves_series(text[:looked_at], found, whole=whole):
+        partial.append("unrecognised")
+    return SeriesTable(tuple(found), tuple(axes), tuple(partial), known)
 
 
 class _Finder:

@@ -1,7 +1,8 @@
 """Data frames as Grafana sends them: `{"schema":{"fields":[…]},"data":{"values":[[times],[values],…]}}`.
 
 A series is a column of numbers beside a column of times. Only frames of which every column consists of numbers and
-nulls are told; others stay to be read as they are.
+nulls are told; others stay to be read as they are. So do those that have `entities` or `nanos` beside `values`: these
+say which nulls are NaN or infinite, and what is missing in the times.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from spillcache.series.samples import Told, find_extremes
 _NUMBERS = b"0123456789.eE+-, \t\r\nnul"
 _INTEGER = re.compile(rb"-?[0-9]{1,18}")
 _BETWEEN = re.compile(rb"\s*,\s*")
+_END_OF_DATA = re.compile(rb"\s*\}")
 
 
 class Column(NamedTuple):
@@ -51,7 +53,7 @@ def read_frame(text: bytes, schema: bytes, start: int) -> Frame | None:
         places.append((at, close + 1))
         between = _BETWEEN.match(text, close + 1)
         at = between.end() if between else close + 1
-    if text[at : at + 1] != b"]":
+    if text[at : at + 1] != b"]" or _END_OF_DATA.match(text, at + 1) is None:
         return None
     return _told(text, fields, places, at + 1)
 

@@ -22,9 +22,10 @@ class Series(NamedTuple):
     `start`..`end` is the object that holds it, `values_start`..`values_end` its list of samples, brackets included.
     `labels` is its JSON object of labels as written, empty where it is longer than MAX_LABEL_BYTES, and
     `labels_start`..`labels_end` its place.
-    The first and last time and the values are spelled as in the payload; all are "" where there are none, and values
-    are where samples are no numbers (log lines). `nan` counts samples that are NaN or null: they are neither least nor
-    greatest.
+    The first and last time are those of the first and the last sample in the list; of log lines, which are listed
+    backwards as well, the earlier and the later of the two. Times and values are spelled as in the payload; all are ""
+    where there are none, and values are where samples are no numbers (log lines). `nan` counts samples that are NaN or
+    null: they are neither least nor greatest.
     """
 
     form: Form
@@ -62,9 +63,17 @@ class SeriesTable:
     """The series of a payload in the order of its bytes, and the regular time columns of its data frames.
 
     `partial` says why there may be more than these: "window" (only the beginning of the payload was looked at),
-    "too_many" (more series, or labels, than are kept), "malformed" (too much only looks like series).
+    "too_many" (more series, or labels, than are kept), "malformed" (too much only looks like series, or what has
+    series is no JSON), "unrecognised" (something looks like a series and was not understood).
+    `known_json` is up to which byte all that stands outside strings is known to be words of JSON. Beyond it text of the
+    payload may look like the compact view, so nothing there is written in short.
     """
 
     series: tuple[Series, ...] = ()
     axes: tuple[Axis, ...] = ()
     partial: tuple[str, ...] = ()
+    known_json: int = 0
+
+
+#: The table of a payload that is no JSON: nothing was looked for in it.
+NOT_LOOKED_AT = SeriesTable(partial=("unrecognised",))

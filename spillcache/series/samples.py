@@ -2,11 +2,13 @@
 
 A list is `[[time,"value"],…]` or, of an instant vector, `[time,"value"]`. Its form is checked by taking away all that a
 number may consist of: what is left must be the bare skeleton of so many samples. Numbers are compared as parsed, and
-told as spelled.
+told as spelled. Times are plain numbers, without an exponent, and no number is longer than MOST_DIGITS: the compact
+view writes them as they are, and `1e+5` would read as a time and a step there.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -15,6 +17,8 @@ import orjson
 _BLANKS = b" \t\r\n"
 NUMBER = b"0123456789.eE+-NaInf"
 _NUMBER_OR_BLANK = NUMBER + _BLANKS
+#: Characters of a number at most: the longest that a float spells out is 330.
+MOST_DIGITS = 400
 
 
 class Told(NamedTuple):
@@ -35,12 +39,16 @@ def tell_samples(written: bytes) -> Told | None:
     count = len(skeleton) // 6
     if not count or skeleton != b"[%b]" % (b'[,""],' * count)[:-1]:
         return None
-    spelled = written.split(b'"')[1::2]
     text = written
+    pieces = written.split(b'"')
     if b" " in written or b"\n" in written or b"\t" in written or b"\r" in written:
         text = written.translate(None, _BLANKS)
-        if any(value.translate(None, _BLANKS) != value for value in spelled):
+        before, pieces = pieces, text.split(b'"')
+        if pieces[1::2] != before[1::2] or not _is_json(written):  # blanks within a value, or within a time
             return None
+    spelled = pieces[1::2]
+    if max(map(len, spelled)) > MOST_DIGITS or not _are_times(b"".join(pieces[::2])):
+        return None
     values = read_values(spelled)
     if values is None:
         return None
@@ -52,6 +60,23 @@ def tell_samples(written: bytes) -> Told | None:
         return Told(count, nan, first_time, last_time, "", "", last)
     least, greatest = (spelled[place].decode() for place in extremes)
     return Told(count, nan, first_time, last_time, least, greatest, last)
+
+
+def _is_json(written: bytes) -> bool:
+    try:
+        orjson.loads(written)
+    except ValueError:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=4)  # the series of one answer have the same times, as a rule
+def _are_times(skeleton: bytes) -> bool:
+    """Whether the times of `[[1,],[2,]]`, a list without its values, are numbers of JSON without exponents."""
+    times = skeleton.translate(None, b"[]").replace(b",,", b",")
+    if b"e" in times or b"E" in times or max(map(len, times.split(b","))) > MOST_DIGITS:
+        return False
+    return _is_json(b"[%b0]" % times)
 
 
 def find_extremes(values: list[float | None]) -> tuple[tuple[int, int] | None, int]:

@@ -1,7 +1,7 @@
 """The series of a spill as they are stored: field `series` of segment 0, columns of numbers and a list of texts.
 
 ```
-line 1    JSON: how many series, partial, axes
+line 1    JSON: how many series, partial, axes, up to where it is known to be JSON
 rest      nine columns of 64-bit integers, by planes of bytes as in the table of results, and a JSON list of the texts
 ```
 """
@@ -35,19 +35,20 @@ def encode_series(table: SeriesTable, spill_id: str) -> bytes:
     columns[2:7] -= columns[1]  # places, told from where the series begins
     columns[1] = np.diff(columns[1], prepend=0)
     planes = columns.view(np.uint8).reshape(_COLUMNS, count, _WORD).transpose(0, 2, 1)
-    head = orjson.dumps([count, table.partial, [tuple(axis) for axis in table.axes]])
+    head = orjson.dumps([count, table.partial, [tuple(axis) for axis in table.axes], table.known_json])
     body = b"%b\n%b%b" % (head, planes.tobytes(), orjson.dumps(parts[_COLUMNS:]))
     return seal(spill_id, 0, FIELD, zstandard.compress(body, 1))
 
 
-@functools.lru_cache(maxsize=64)  # by the very bytes that Redis sent: the pages of a walk all bring the same ones
+# By the very bytes that Redis sent: the pages of a walk all bring the same ones. A table takes up to some 20 MB.
+@functools.lru_cache(maxsize=4)
 def decode_series(stored: bytes, spill_id: str) -> SeriesTable:
     """Read field `series`. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
     try:
         head, _, packed = zstandard.decompress(unseal(spill_id, 0, FIELD, stored)).partition(b"\n")
-        count, partial, axes = orjson.loads(head)
+        count, partial, axes, known_json = orjson.loads(head)
         series = _unpacked(packed, count) if count else ()
-        return SeriesTable(series, tuple(Axis(*axis) for axis in axes), tuple(partial))
+        return SeriesTable(series, tuple(Axis(*axis) for axis in axes), tuple(partial), known_json)
     except (zstandard.ZstdError, ValueError, TypeError, IndexError):
         raise SpillCorrupt("the table of series does not have its form") from None
 

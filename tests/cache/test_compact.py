@@ -128,15 +128,47 @@ async def test_what_has_no_series_is_to_be_read_as_it_is(cache: SpillCache, payl
     assert "page by page" in refused.value.next_step
 
 
-async def test_a_spill_of_an_older_release_is_to_be_read_as_it_is(cache: SpillCache, admin: redis.Redis) -> None:
-    """Without a table of series there is no view; where it went missing midway, that is a loss."""
+async def test_a_table_that_went_missing_is_a_loss(cache: SpillCache, admin: redis.Redis) -> None:
+    """On the first page as midway: it is not as if there had been none."""
     spill_id = (await cache.put(sample.payload())).spill_id
     first = await cache.page(spill_id, view=COMPACT)
     admin.hdel(key_of(spill_id, 0), "series")
-    with pytest.raises(ArgumentsInvalid, match="without a table"):
+    for cursor in (None, first.next_cursor):
+        with pytest.raises(SpillLost, match="table of series"):
+            await cache.page(spill_id, cursor=cursor, view=COMPACT)
+
+
+_LINE = '{"metric":{"a":"1"},"values":[[1700000000,"5"],[1700000010,"6"]]}'
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"metric":{a=1},"values":<1700000000: 5; 1700000010: 7>}',
+        '{"metric":{"a":"1},"values":[]}',
+        '{"x"metric":{"a":"b"},"values":[[1,"5"]]}',
+        "<1: 2>",
+    ],
+)
+@pytest.mark.parametrize("joint", ["\n", ","])
+async def test_what_is_not_json_to_its_end_has_no_compact_view(cache: SpillCache, odd: str, joint: str) -> None:
+    """Its own text could read as the view's, so that two payloads would have one text."""
+    text = joint.join([_LINE, _LINE, odd, _LINE])
+    spill_id = (await cache.put(text if joint == "\n" else f"[{text}]")).spill_id
+    with pytest.raises(ArgumentsInvalid, match=r"well-formed|no time series") as refused:
         await cache.page(spill_id, view=COMPACT)
-    with pytest.raises(SpillLost):
-        await cache.page(spill_id, cursor=first.next_cursor)
+    assert "without view" in refused.value.next_step
+    assert (await cache.series(spill_id)).series_status == "PARTIAL"
+
+
+async def test_beyond_the_window_nothing_is_written_short(redis_url: str) -> None:
+    """What was not looked at may be anything; results within it can be read."""
+    payload = sample.payload()
+    async with cache_on(redis_url, scan_window_bytes=len(payload) - 10) as cache:
+        spill_id = (await cache.put(payload)).spill_id
+        with pytest.raises(ArgumentsInvalid, match="well-formed"):
+            await cache.page(spill_id, view=COMPACT)
+        assert (await cache.page(spill_id, view=COMPACT, result=1)).view == "compact"
 
 
 async def test_a_walk_goes_on_over_the_edges_of_segments(cache: SpillCache) -> None:

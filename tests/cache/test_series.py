@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,8 +11,8 @@ import redis
 
 from spillcache import MCP, SpillCache
 from spillcache.demo import sample
-from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, CursorRejected, ResultNotFound
-from spillcache.series_listing import SeriesListing
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, CursorRejected, ResultNotFound, SpillLost
+from spillcache.series_listing import SeriesEntry, SeriesListing
 from tests.servers.caches import cache_on, key_of, noise
 
 
@@ -37,6 +37,11 @@ async def _listed(cache: SpillCache, spill_id: str, budget: int, result: int | N
     return pages
 
 
+def _without_cursors(entries: Iterable[SeriesEntry]) -> list[SeriesEntry]:
+    """Entries alone: their cursors are of a new walk in each list."""
+    return [replace(entry, cursor="") for entry in entries]
+
+
 async def test_every_series_of_the_batch_is_listed_with_its_numbers(cache: SpillCache) -> None:
     """In order, in the payload's spelling, with the result to read; each page fits and says what it is."""
     payload = sample.payload()
@@ -57,7 +62,7 @@ async def test_every_series_of_the_batch_is_listed_with_its_numbers(cache: Spill
         assert "not the data" in answer["note"]
         assert list(answer)[:3] == ["note", "size_bytes", "series"]
     assert [page.series_status for page in pages] == ["PARTIAL"] * (len(pages) - 1) + ["COMPLETE"]
-    assert (await cache.series(spill_id)).entries == tuple(entries)
+    assert _without_cursors((await cache.series(spill_id)).entries) == _without_cursors(entries)
 
 
 async def test_the_series_of_one_result_are_its_own(cache: SpillCache) -> None:
@@ -67,7 +72,7 @@ async def test_the_series_of_one_result_are_its_own(cache: SpillCache) -> None:
     pages = await _listed(cache, spill_id, 2_500, result=1)
     entries = [entry for page in pages for entry in page.entries]
     assert len(pages) > 1
-    assert entries == [entry for entry in whole if entry.result == 1]
+    assert _without_cursors(entries) == _without_cursors(entry for entry in whole if entry.result == 1)
     assert pages[0].series == len(entries)
     with pytest.raises(ResultNotFound):
         await cache.series(spill_id, result=99)
@@ -91,13 +96,37 @@ async def test_no_series_known_is_not_no_series_there(cache: SpillCache, admin: 
     none = await cache.series((await cache.put(b'{"data":[1,2,3]}')).spill_id)
     assert (none.series, none.series_status, none.as_dict()["status"]) == (0, "COMPLETE", "PARTIAL")
     assert "says nothing of the data" in none.as_dict()["note"]
-    binary = await cache.series((await cache.put(noise(2_000))).spill_id)
-    assert binary.series == 0
+    for payload in (noise(2_000), b"time,value\n1,2\n" * 50, b"# TYPE up gauge\nup 1\n" * 50):
+        other = await cache.series((await cache.put(payload)).spill_id)
+        assert (other.series, other.partial, other.series_status) == (0, ("unrecognised",), "PARTIAL")
+        assert "series" not in other.as_dict()
     spill_id = (await cache.put(sample.payload())).spill_id
     admin.hdel(key_of(spill_id, 0), "series")
-    older = await cache.series(spill_id)
-    assert (older.series, older.entries, older.series_status) == (None, (), "PARTIAL")
-    assert "stored without" in older.as_dict()["note"]
+    with pytest.raises(SpillLost, match="table of series"):
+        await cache.series(spill_id)
+
+
+async def test_what_looks_like_series_and_is_not_understood_is_said(cache: SpillCache) -> None:
+    """No list is COMPLETE that left some out, and no number says that there are none."""
+    histogram = '{"metric":{"pod":"h"},"histograms":[[1,{"count":"5"}]]}'
+    alone = await cache.series((await cache.put(f"[{histogram}]")).spill_id)
+    assert (alone.series, alone.series_status) == (0, "PARTIAL")
+    assert "series" not in alone.as_dict()
+    assert "not all was understood" in alone.as_dict()["note"]
+    both = await cache.series((await cache.put(f'[{{"metric":{{"a":"b"}},"values":[[1,"2"]]}},{histogram}]')).spill_id)
+    assert (both.series, both.partial, both.series_status) == (1, ("unrecognised",), "PARTIAL")
+    assert "These are not all" in both.as_dict()["note"]
+
+
+async def test_labels_too_long_to_be_listed_are_not_as_if_there_were_none(cache: SpillCache) -> None:
+    """The entry says that they are left out."""
+    series = [{"metric": {"a": "x" * size}, "values": [[1, "2"]]} for size in (3_000, 10)] + [
+        {"metric": {}, "values": [[1, "2"]]}
+    ]
+    entries = (await cache.series((await cache.put(json.dumps(series))).spill_id)).entries
+    answers = [entry.as_dict() for entry in entries]
+    assert [answer.get("labels_omitted") for answer in answers] == [True, None, None]
+    assert [answer.get("labels") for answer in answers] == [None, "{a=xxxxxxxxxx}", "{}"]
 
 
 async def test_a_stream_is_told_as_far_as_its_window(redis_url: str) -> None:
@@ -122,10 +151,7 @@ async def test_a_stream_within_its_window_is_told_whole(cache: SpillCache) -> No
         await writer.write(payload)
         streamed = (await writer.finish()).spill_id
     at_once = (await cache.put(payload)).spill_id
-    one, other = [
-        [replace(entry, cursor="") for entry in (await cache.series(spill_id)).entries]
-        for spill_id in (streamed, at_once)
-    ]
+    one, other = [_without_cursors((await cache.series(spill_id)).entries) for spill_id in (streamed, at_once)]
     assert one == other
 
 

@@ -13,7 +13,6 @@ from spillcache.compact import CompactText, expand, write_compact
 from spillcache.compact.filling import has_series
 from spillcache.compact.labels import shown_labels
 from spillcache.demo import sample
-from spillcache.errors import ArgumentsInvalid
 from spillcache.series import find_series
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.cache.test_samples import SAMPLES, payload_of
@@ -108,15 +107,57 @@ def test_only_a_scope_with_series_in_it_has_any() -> None:
 
 
 @pytest.mark.parametrize("blank", ["", " "])
-def test_a_number_that_is_none_is_left_to_the_raw_view(blank: str) -> None:
-    """What stands before it is shown; there the view ends with an error, not with a gap."""
-    text = f'[{{"metric":{{"a":"b"}},"values":[[1,{blank}"2"],[3,"{"9" * 1_000}"]]}}]'.encode()
-    table, scope = find_series(text, whole=True), (0, len(text))
-    page = write_compact(text, 0, table, 0, scope, 900, PLAIN)
-    assert page.text.endswith("<1: 2>")
-    with pytest.raises(ArgumentsInvalid) as refused:
-        write_compact(text, 0, table, page.end, scope, 900, PLAIN)
-    assert "without view" in refused.value.next_step
+@pytest.mark.parametrize("sample", [f'[3,"{"9" * 1_000}"]', '[1e+5,"1"]', '[1.7e18,"1"]'])
+def test_samples_that_are_not_to_be_written_short_stay_as_they_are(blank: str, sample: str) -> None:
+    """The whole series does, whatever its neighbours: a time with a sign in it would read as a time and a step."""
+    short = '{"metric":{"a":"b"},"values":[[1,"2"]]}'
+    raw = f'{{"metric":{{"a":"c"}},"values":[[1,{blank}"2"],{sample}]}}'
+    text = f"[{short},{raw}]"
+    walked = "".join(page.text for page in pages(text.encode(), 900, PLAIN, 4_096))
+    assert walked == f'[{{"metric":{{a=b}},"values":<1: 2>}},{raw}]'
+    assert expand(walked) == text
+    assert find_series(text.encode(), whole=True).partial == ("unrecognised",)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        '{"metric":{"x":"h"},"values":[[400,"0"],[500,"1"],[600,"2"]]}',
+        '{"metric":{"x":"h"},"value":[600,"odd"]}',
+        '{"metric":{"x":"h"},"histogram":[600,{"count":"5"}]}',
+        '{"at":600}',
+    ],
+)
+def test_the_time_before_is_that_of_the_element_right_before(between: str) -> None:
+    """Behind anything that holds another time it is said again; reader and writer agree."""
+    one, other = '{"metric":{"x":"1"},"value":[100,"1"]}', '{"metric":{"x":"2 "},"value":[100,"3"]}'
+    text = f"[{one},{one},{between},{other},{other}]"
+    walked = "".join(page.text for page in pages(text.encode(), 900, PLAIN, 4_096))
+    assert walked.count("<100 ") == 2
+    assert walked.count("<= ") == 2
+    assert expand(walked) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<= 1>",
+        "<1 2>[3]<= 1>",
+        "<1: 2>,<= 1>",
+        "<1e+5: 1 2 3>",
+        "<1+0: 1 2 3>",
+        "<1:>",
+        "<1 a>",
+        "<1+2>",
+        "a<b",
+        "{a=b",
+        "<1: 2*x>",
+    ],
+)
+def test_what_is_no_compact_text_is_not_read_as_one(text: str) -> None:
+    """Better an error than another value."""
+    with pytest.raises(ValueError, match=r"."):
+        expand(text)
 
 
 @given(st.text(max_size=1_000))

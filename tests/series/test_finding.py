@@ -147,3 +147,65 @@ def test_lists_that_never_end_are_given_up(piece: bytes, end: bytes) -> None:
     for one in table.series:
         check(one, text)
     assert len(table.series) <= 1
+
+
+_FRAME = '{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"number"}]},"data":{"values":[%s]%s}}'
+_PLAIN_FRAME = _FRAME % ("[1000,2000],[1,2]", "")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        '{"metric":{"a":"b"},"histogram":[1,{"count":"5"}]}',
+        '{"metric":{"a":"b"},"histograms":[[1,{"count":"5"}]]}',
+        '{"values":[[1,"2"]],"metric":{"a":"b"}}',
+        '{"metric":{"a":"b"},"values":[[1,2]]}',
+        '{"metric":{"a":"b"},"values":[[1,null]]}',
+        '{"metric":{"a":"b"},"values":[[1,"2"],[2,"odd"]]}',
+        '{"metric":{"a":"b"},"value":[1,"odd"]}',
+        '{"metric":{"a":"b"},"values":[]}',
+        '{"metric":{"a":"b"},"values":[[1 0,"2"]]}',
+        '{"metric":{"a":"b"},"values":[[1e+5,"2"]]}',
+        '{"metric":{"a":"b"},"value":[1e+5,"2"]}',
+        '{"metric":{"a":"b"},"value":[1.2.3,"2"]}',
+        '{"metric":{"a":"b"}}',
+        '{"metric":{"a":"b"},"more":{"c":{}},"values":[[1,"2"]]}',
+        '{"metric":{"a":"%s"},"values":[[1,"2"]]}' % ("x" * 20_000),
+        '{"stream":{"a":"b"},"values":[["1","line",{"trace":"c"}]]}',
+        '{"stream":{"a":"b"},"values":[["1","line"],["2","line",{"trace":"c"}]]}',
+        _FRAME % ("[1000,2000],[1,NaN]", ""),
+        _FRAME % ('[1000,2000],["a","b"]', ""),
+        _FRAME % ("[1000,2000],[1,null]", ',"entities":[null,{"Inf":[1]}]'),
+        _FRAME % ("[1000,2000],[1,null]", ',"nanos":[null,[1,2]]'),
+        '{"target":"a","datapoints":[[1,2]]}',
+        json.dumps(json.dumps({"metric": {"a": "b"}, "values": [[1, "2"]]})),
+    ],
+)
+@pytest.mark.parametrize("known", ['{"metric":{"a":"b"},"values":[[1,"2"]]}', _PLAIN_FRAME, "{}"])
+def test_what_is_not_understood_makes_the_table_partial(one: str, known: str) -> None:
+    """Alone, before, behind and between series that are."""
+    assert find_series(known.encode(), whole=True).partial == ()
+    for text in (one, f"[{one},{known}]", f"[{known},{one}]", f"[{known}, {one}, {known}]"):
+        table = find_series(text.encode(), whole=True)
+        assert table.partial == ("unrecognised",)
+        assert len(table.series) == (known != "{}") * text.count(known)
+
+
+@given(documents)
+@settings(max_examples=60, deadline=None)
+def test_no_list_that_left_a_series_out_is_complete(text: bytes) -> None:
+    """A member of the results that has labels is in the list, or the table is partial."""
+    table = find_series(text, whole=True)
+    results = json.loads(text)["data"]["result"]
+    like = [one for one in results if isinstance(one, dict) and {"metric", "stream", "schema"} & one.keys()]
+    assert len({one.start for one in table.series}) == len(like) or table.partial
+
+
+@pytest.mark.parametrize("odd", ["<1: 2>", "{a=1}", "word", "'x'", '"open', "[1,2\\]"])
+def test_json_is_known_as_far_as_it_is_json(odd: str) -> None:
+    """Up to what stands outside strings and is no word of JSON; within strings anything may."""
+    known = '{"metric":{"a":"<1: 2>"},"values":[[1,"2"]],"b":[true,null,-1e5,"{a=b} \\" <"]}'
+    assert find_series(known.encode(), whole=True).known_json == len(known)
+    for before in ("", f"{known}\n", f"{known},{known},"):
+        text = f"{before}{odd}\n{known}"
+        assert len(before) <= find_series(text.encode(), whole=True).known_json < len(before) + len(odd)

@@ -1,0 +1,85 @@
+"""What of a payload is no recognised series: whether it looks like more of them, and whether it is JSON.
+
+Both are asked of the text between the series alone, because their own was read to the last byte.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from spillcache.series.model import Axis, Series
+
+#: Keys that series have, by their beginnings, because finding bytes is fast, and what follows where it is one. A quote
+#: may be escaped: documents are put into strings as well. That counts too much rather than too little.
+_KEYS = tuple(
+    (beginning, re.compile(beginning + rest, re.ASCII))
+    for beginning, rest in (
+        (b'"value', rb's?\\*"\s*:\s*\['),
+        (b'"histogram', rb's?\\*"\s*:\s*(?:\{|\[\s*[^\s\]])'),
+        (b'"metric', rb'\\*"\s*:\s*\{'),
+        (b'"stream', rb'\\*"\s*:\s*\{'),
+        (b'"schema', rb'\\*"\s*:\s*\{'),
+        (b'"data', rb'[pP]oints\\*"\s*:\s*\['),
+    )
+)
+#: Keys that come before the samples of a series.
+_FIRST_KEYS = (b'"metric"', b'"stream"', b'"schema"')
+#: The shortest text that a key above matches, with the bracket.
+_SHORTEST = 9
+
+#: Text of JSON outside of the containers' nesting, which is copied as it is in any case. Strings hold no control
+#: characters, so none goes on behind a line end. Words as Python writes them are let through: they look like no other.
+_WORDS = re.compile(
+    rb'(?:\xef\xbb\xbf)?(?:[][{},: \t\r\n0-9.eE+-]++|"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"'
+    rb"|true|false|null|NaN|Infinity)*+"
+)
+
+
+def leaves_series(text: bytes, found: Sequence[Series], *, whole: bool) -> bool:
+    """Whether something looks like a series that was not found; what a window cuts off at its end does not count."""
+    end = 0
+    between: list[bytes] = []
+    for one in found:
+        if one.start - end >= _SHORTEST:
+            between.append(text[end : one.start])
+        end = max(end, one.end)
+    stop = len(text)
+    if not whole:
+        last = max(text.rfind(key, end) for key in _FIRST_KEYS)
+        stop = last if last >= 0 else stop
+    between.append(text[end:stop])
+    left = b"\n".join(between)
+    return any(_has(left, beginning, key) for beginning, key in _KEYS)
+
+
+def _has(text: bytes, beginning: bytes, key: re.Pattern[bytes]) -> bool:
+    at = text.find(beginning)
+    while at >= 0:
+        if key.match(text, at):
+            return True
+        at = text.find(beginning, at + len(beginning))
+    return False
+
+
+def known_json(text: bytes, found: Sequence[Series], axes: Sequence[Axis]) -> int:
+    """Up to which byte all that stands outside strings is words of JSON; 0 where that is not asked: without series."""
+    if not found:
+        return 0
+    places: list[tuple[int, int]] = [(axis.start, axis.end) for axis in axes]
+    for one in found:
+        places.append((one.values_start, one.values_end))
+        if one.form != "frame":
+            places.append((one.labels_start, one.labels_end))
+    places.sort()
+    edges = [0, *(edge for place in places for edge in place), len(text)]
+    between = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    checked = _WORDS.match(joined := b"\n".join(between))
+    length = checked.end() if checked is not None else 0
+    if length == len(joined):
+        return len(text)
+    begins = list(accumulate((len(part) + 1 for part in between), initial=0))
+    part = bisect_right(begins, length) - 1
+    return edges[2 * part] + min(length - begins[part], len(between[part]))
