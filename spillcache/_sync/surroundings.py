@@ -111,8 +111,13 @@ class Surroundings:
         only_between = not skip and not state.in_string and not matched.strip(b" \t\r\n,:{}[]")
         state = state.after(matched[:skip])
         heads = {at: self._text(at, at + KEY_BYTES) for at in key_offsets(state)}
-        path, role = place_of(start + skip, end, only_between, root, state, heads)
-        return Match(start, end, role, text, cut, cursor, path, result=self.result_at(start + skip))
+        place = place_of(start + skip, end, only_between, root, state, heads)
+        role = place.role
+        if role == "label":
+            told = matched.rstrip(b" \t\r\n,:{}[]")
+            if place.left(state, self._state(root, start + max(skip, len(told)))):
+                role = "value"
+        return Match(start, end, role, text, cut, cursor, place.path, result=self.result_at(start + skip))
 
     def _root(self, found: Found) -> Root:
         """Where to begin following the structure: at the line, at the named result, or at the very start."""

@@ -28,7 +28,8 @@ _KEY = re.compile(rb'[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*', re.DOT
 #: What may stand before the first byte of a match that says anything.
 _BETWEEN = b" \t\r\n,:{}[]"
 #: Members that hold what a series is called, and what a data frame is made of.
-_LABELS = frozenset({*(key.decode() for key in LABEL_KEYS), "schema"})
+_SCHEMA = "schema"
+_LABELS = frozenset({*(key.decode() for key in LABEL_KEYS), _SCHEMA})
 _NAMES = frozenset(key.decode() for key in NAME_KEYS)
 
 
@@ -50,10 +51,18 @@ class Root:
 
 
 class Place(NamedTuple):
-    """The path of the innermost value, and what was matched there."""
+    """The path of the innermost value, and what was matched there.
+
+    `holder` is, for a label, how many containers are open around the member that holds the labels.
+    """
 
     path: str
     role: Role
+    holder: int = 0
+
+    def left(self, before: State, after: State) -> bool:
+        """Whether a match that begins in a label goes on behind its labels, where values may be."""
+        return before.stack[: self.holder] != after.stack[: self.holder]
 
 
 def skipped(match: bytes, state: State) -> int:
@@ -87,8 +96,8 @@ def place_of(start: int, end: int, only_between: bool, root: Root, state: State,
             continue
         keys[depth] = decoded(inner[1])
         path = member_path(path, inner[1]) if depth else path
-    role = _role(start, end, root, state.stack[-1], keys, inner, heads)
-    return Place(_shown_path(path), "text" if only_between else role)
+    role, holder = _role(start, end, root, state.stack[-1], keys, inner, heads)
+    return Place(_shown_path(path), "text" if only_between else role, holder)
 
 
 def _role(
@@ -99,17 +108,27 @@ def _role(
     keys: list[str],
     inner: re.Match[bytes] | None,
     heads: Mapping[int, bytes],
-) -> Role:
+) -> tuple[Role, int]:
+    """What was matched, and the holder of its labels. What cannot be told is a value: nobody then says it is none."""
+    within = keys[:-1] if innermost.bracket == _OBJECT else keys
+    if _SCHEMA in within:
+        holder = within.index(_SCHEMA) + 1
+    else:  # labels are members of the labels' object itself: what is nested in one, or in a list, is data
+        holder = len(within) if innermost.bracket == _OBJECT and within and within[-1] in _LABELS else 0
     if innermost.bracket != _OBJECT:
-        return "label" if _LABELS & set(keys) else "value"
+        return ("label" if holder else "value"), holder
     begin = innermost.separator + 1
     if inner is None:  # no colon follows: a key that is cut off, or too long to be looked at
-        return "key"
+        return ("key" if start < begin + KEY_BYTES else "value"), 0
     if start < begin + inner.end(1) and end <= begin + inner.end():
-        return "key"
-    opens_labels = keys[-1] in _LABELS and heads[begin][inner.end() : inner.end() + 1] == b"{"
+        return "key", 0
+    opening = heads[begin][inner.end() : inner.end() + 1]
+    opens_labels = keys[-1] in _LABELS and opening == b"{"
     names_result = root.named and len(keys) == 2 and keys[-1] in _NAMES
-    return "label" if _LABELS & set(keys[:-1]) or opens_labels or names_result else "value"
+    if not holder and (opens_labels or names_result):
+        holder = len(keys)
+    nested = holder == len(keys) - 1 and opening in (b"{", b"[") and keys[holder - 1] != _SCHEMA
+    return ("label" if holder and not nested else "value"), holder
 
 
 def _shown_path(path: str) -> str:

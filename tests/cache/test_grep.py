@@ -135,6 +135,33 @@ def test_what_was_matched_is_told_apart(cache: SpillCache) -> None:
     assert [match.result for match in cache.grep(spill_id, "__name__").matches] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("document", "pattern", "role"),
+    [
+        ('{"metric":{"cpu":{"datapoints":[[1,97.25]]}}}', "97", "value"),
+        ('{"metric":{"cpu":{"load":97}}}', "97", "value"),
+        ('{"metric":{"cpu":[97]}}', "97", "value"),
+        ('{"metric":{"cpu":{"load":97}}}', '"cpu":.*97', "value"),
+        ('{"stream":[{"line":"ERROR"}]}', "ERROR", "value"),
+        ('[{"labels":["bug"]}]', "bug", "value"),
+        ('[{"metric":{"pod":"p1"},"values":[[1,"2"]]}]', r"p1.*\]", "value"),
+        ('[{"metric":{"pod":"p1"},"values":[[1,"2"]]}]', r'"metric".*"2"', "value"),
+        ('[{"metric":{"pod":"p1"},"values":[[1,"2"]]}]', r'"metric":\{[^}]*\},', "label"),
+        ('[{"metric":{"pod":"p1"},"value":[1,"2"]},{"metric":{"pod":"p1"}}]', 'p1".*p1"', "value"),
+        ('[{"metric":{"pod":"a\\"p1"},"values":[[1,"2"]]}]', '"p1"', "label"),
+        ('[{"metric":{"pod":"p1","job":"j"},"values":[[1,"2"]]}]', 'p1".*"j"}', "label"),
+        ('{"schema":{"fields":[{"labels":{"pod":"p1"}}]},"data":{"values":[[1],[2]]}}', "p1", "label"),
+        ('{"schema":{"fields":[{"labels":{"pod":"p1"}}]},"data":{"values":[[1],[2]]}}', r"p1.*2\]", "value"),
+        ('{"' + "k" * 2_000 + '":"needle"}', "needle", "value"),
+    ],
+)
+def test_what_may_be_a_value_is_never_called_a_label(cache: SpillCache, document: str, pattern: str, role: str) -> None:
+    """So "no values were shown" is said of names alone: data under a label's name, and what lies behind it, is none."""
+    found = cache.grep(stored(cache, document), pattern)
+    assert [match.role for match in found.matches] == [role]
+    assert ("no values were shown" in found.note) == (role == "label")
+
+
 def test_results_that_are_members_go_by_their_keys(cache: SpillCache) -> None:
     """Also where there is only one, and where keys are no identifiers."""
     spill_id = stored(cache, '{"results":{"first one":{"refId":"A","v":[1,{"deep":"x"}]},"B":{"v":2}},"end":"x"}')
