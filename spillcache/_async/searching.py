@@ -140,12 +140,16 @@ class Searcher(Reader):
 
         Each costs a command or two. `room` is that of the pages that their cursors lead to.
         """
-        around = Surroundings(self._store, searched.spill_id, searched.manifest, searched.contents)
+
+        def late() -> bool:
+            return self._terms.monotonic() > deadline + _DESCRIBING_S
+
+        around = Surroundings(self._store, searched.spill_id, searched.manifest, searched.contents, late)
         scope, wire = (searched.start, searched.end), terms.wire
         shown: list[Match] = []
         spent = 0
         for one in found:
-            if spent > terms.budget_bytes or (shown and self._terms.monotonic() > deadline + _DESCRIBING_S):
+            if spent > terms.budget_bytes or (shown and late()):
                 break
             begin = await around.page_start(one.start, scope, room, wire)
             cursor = self._first_cursor(searched, WalkKind.PART, begin, searched.end)

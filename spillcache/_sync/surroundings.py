@@ -7,7 +7,7 @@ of its result and itself, which are followed once for all matches of a result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from spillcache._sync.store import Field, Store
 from spillcache.edges import LONGEST_UNIT, floor_edge
@@ -43,10 +43,15 @@ def read_texts(store: Store, spill_id: str, manifest: Manifest, start: int, end:
 
 
 class Surroundings:
-    """Looks at what is around the matches of one search, which are asked for in order."""
+    """Looks at what is around the matches of one search, which are asked for in order.
 
-    def __init__(self, store: Store, spill_id: str, manifest: Manifest, contents: Contents) -> None:
-        self._store, self._spill_id, self._manifest = store, spill_id, manifest
+    `late` says that time is up: a document is then followed no further, and the places of matches are not told.
+    """
+
+    def __init__(
+        self, store: Store, spill_id: str, manifest: Manifest, contents: Contents, late: Callable[[], bool]
+    ) -> None:
+        self._store, self._spill_id, self._manifest, self._late = store, spill_id, manifest, late
         self._results = contents.inventory.results
         self._chunks: dict[int, Chunk] = {}
         self._states: dict[int, State] = {}
@@ -107,6 +112,8 @@ class Surroundings:
             return Match(start, end, "text", text, cut, cursor, line=found.line or None)
         root = self._root(found)
         state = self._state(root, start)
+        if state is None:
+            return Match(start, end, "text", text, cut, cursor, result=self.result_at(start))
         skip = skipped(matched, state)
         only_between = not skip and not state.in_string and not matched.strip(b" \t\r\n,:{}[]")
         state = state.after(matched[:skip])
@@ -115,7 +122,8 @@ class Surroundings:
         role = place.role
         if role == "label":
             told = matched.rstrip(b" \t\r\n,:{}[]")
-            if place.left(state, self._state(root, start + max(skip, len(told)))):
+            after = self._state(root, start + max(skip, len(told)))
+            if after is None or place.left(state, after):
                 role = "value"
         return Match(start, end, role, text, cut, cursor, place.path, result=self.result_at(start + skip))
 
@@ -139,8 +147,8 @@ class Surroundings:
             end = begin
         return 0
 
-    def _state(self, root: Root, at: int) -> State:
-        """What is open before byte `at`."""
+    def _state(self, root: Root, at: int) -> State | None:
+        """What is open before byte `at`; None where time ran out on the way there."""
         state = self._states.get(root.start)
         if state is None or state.at > at:
             state = root.state()
@@ -150,6 +158,8 @@ class Surroundings:
             rest += text
             whole = len(rest) // _WORD * _WORD
             state, rest = state.after(rest[:whole]), rest[whole:]
+            if self._late():
+                return None
         self._states = {start: kept for start, kept in self._states.items() if not start}  # the document's own stays
         self._states[root.start] = state
         return state.after(self._text(aligned, at))

@@ -374,6 +374,17 @@ def test_what_is_around_matches_is_bounded_in_time_too(redis_url: str) -> None:
     assert "matches are not shown" in found.note
 
 
+def test_a_match_whose_place_takes_too_long_to_tell_is_shown_without_it(redis_url: str) -> None:
+    """And is called neither key nor label, of which it would be said that they are no values."""
+    with sync_cache_on(redis_url) as cache:
+        spill_id = stored(cache, json.dumps({"results": [{"name": "x", "labels": list(range(35_000))}]}))
+        ticking = itertools.count()
+        cache._terms = replace(cache._terms, monotonic=lambda: next(ticking) * 0.3)
+        found = cache.grep(spill_id, "34999")
+    assert [(match.path, match.role) for match in found.matches] == [(None, "text")]
+    assert "no values" not in found.note
+
+
 def test_a_search_that_takes_too_long_says_how_far_it_came(redis_url: str) -> None:
     """Rather than look like one that found nothing."""
     payload = metrics(points=20_000)
