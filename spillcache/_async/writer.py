@@ -175,7 +175,9 @@ class SpillWriter:
             contents, summary = Contents(inventory, *self._extra), summarise(inventory)
             ends = ends_of(self._head, self._tail, self._size, kind, *self._terms.preview_bytes)
             envelope = make_envelope(ends, contents, summary, self._spill_id, self._terms)
-            series = self._series if kind in _STRUCTURED or self._series is None else NOT_LOOKED_AT
+            series = self._series
+            if series is not None and kind not in _STRUCTURED:
+                series = _without_looking(self._size)
             await self._upload.publish(
                 kind, self._size, found, contents, summary, series, tool=self._tool, tenant=self._tenant
             )
@@ -353,8 +355,12 @@ def next_batch(frames: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
 
 def _series_of(payload: bytes, kind: Kind, window: int) -> SeriesTable:
     if kind not in _STRUCTURED:
-        return NOT_LOOKED_AT if payload else SeriesTable()
+        return _without_looking(len(payload))
     return find_series(payload if len(payload) <= window else payload[:window], whole=len(payload) <= window)
+
+
+def _without_looking(size: int) -> SeriesTable:
+    return NOT_LOOKED_AT if size else SeriesTable()
 
 
 def _octets(block: bytes | bytearray | memoryview) -> memoryview:

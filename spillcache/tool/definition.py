@@ -146,7 +146,7 @@ _SERIES: Final[dict[str, Any]] = {
         "size_bytes": _COUNT,
         "series": _COUNT,
         "partial": {"type": "array", "items": _TEXT},
-        "entries": {"type": "array", "items": {"type": "object", "required": ["index", "count", "bytes"]}},
+        "entries": {"type": "array", "items": {"type": "object", "required": ["index", "count", "bytes", "cursor"]}},
         "status": {"const": "PARTIAL"},
         "series_status": _STATUS,
         "next_cursor": _TEXT,

@@ -115,7 +115,7 @@ async def test_what_looks_like_series_and_is_not_understood_is_said(cache: Spill
     assert "not all was understood" in alone.as_dict()["note"]
     both = await cache.series((await cache.put(f'[{{"metric":{{"a":"b"}},"values":[[1,"2"]]}},{histogram}]')).spill_id)
     assert (both.series, both.partial, both.series_status) == (1, ("unrecognised",), "PARTIAL")
-    assert "These are not all" in both.as_dict()["note"]
+    assert "There may be more" in both.as_dict()["note"]
 
 
 async def test_labels_too_long_to_be_listed_are_not_as_if_there_were_none(cache: SpillCache) -> None:
