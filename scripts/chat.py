@@ -66,9 +66,12 @@ class Model:
             message = answer["choices"][0]["message"]
             used = answer.get("usage")
             tokens = int(used["prompt_tokens"]) + int(used["completion_tokens"]) if used else None
-            return Turn(dict(message), tokens)
+            turn = Turn(dict(message), tokens)
+            if not all(isinstance(call["function"], dict) for call in turn.calls):
+                raise TypeError
         except (ValueError, LookupError, TypeError, AttributeError):
             raise ModelFailedError("what the model sent is no chat completion") from None
+        return turn
 
 
 def function_of(entry: Mapping[str, Any]) -> dict[str, Any]:

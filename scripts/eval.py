@@ -111,13 +111,14 @@ class Conversation:
                 )
 
     async def _answer(self, call: Any, envelope: str) -> str:
-        function = call.get("function") or {}
+        function = call["function"]
         if function.get("name") == sample.TOOL:
             return envelope
         if function.get("name") != defaults.TOOL_NAME or not self._way.reads:
             return "There is no tool of that name."
+        arguments = function.get("arguments") or {}  # text by the protocol; some servers send the object
         try:
-            arguments = json.loads(function.get("arguments") or "{}")
+            arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
         except ValueError:
             return "The arguments are not JSON."
         answer = await answer_call(

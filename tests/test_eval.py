@@ -126,7 +126,17 @@ def test_each_way_is_judged_by_what_it_makes_a_model_say(
 
 
 @pytest.mark.usefixtures("on_the_session_server")
-@pytest.mark.parametrize("answer", [b"", b"not JSON", {"choices": []}, {"choices": [{"message": 5}]}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"not JSON",
+        {"choices": []},
+        {"choices": [{"message": 5}]},
+        {"choices": [{"message": {"tool_calls": [5]}}]},
+        {"choices": [{"message": {"tool_calls": [{"id": "c"}]}}]},
+    ],
+)
 async def test_a_model_that_fails_is_claimed_nothing_of(answer: Any) -> None:
     """No rate, and the reason; the table says so in words."""
     with playing(lambda _: answer, []) as url:
@@ -145,17 +155,19 @@ async def test_tokens_that_are_not_reported_are_not_made_up() -> None:
         {"id": "d", "function": {"name": "search_query_spill", "arguments": "{"}},
         {"id": "e", "function": {"name": "rm"}},
         {"id": "f", "function": {"name": sample.TOOL}},
+        {"id": "g", "function": {"name": "search_query_spill", "arguments": {"spill_id": "?"}}},
     ]
     heard: list[dict[str, Any]] = []
     with playing(lambda asked: bare if len(asked["messages"]) > 4 else odd, heard) as url:
         async with SpillCache.embedded() as cache, Model(url, "scripted", None) as model:
             row = await evaluation.outcome(cache, model, evaluation.WAYS[2], runs=1, budget=7_500)
-    assert (row.unread, row.misdiagnosed, row.calls, row.tokens) == (len(SERIES), 0, 4, None)
+    assert (row.unread, row.misdiagnosed, row.calls, row.tokens) == (len(SERIES), 0, 5, None)
     assert "not reported" in evaluation.table([row])
-    told = [message["content"] for message in heard[-1]["messages"][-4:]]
+    told = [message["content"] for message in heard[-1]["messages"][-5:]]
     assert '"code":"arguments_invalid"' in told[0]
     assert told[1:3] == ["The arguments are not JSON.", "There is no tool of that name."]
     assert '"completeness":"truncated"' in told[3]
+    assert '"code":"spill_id_malformed"' in told[4]
 
 
 @pytest.mark.usefixtures("on_the_session_server")
