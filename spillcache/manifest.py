@@ -22,16 +22,13 @@ MAX_TOOL_BYTES = 128
 _FIXED = struct.Struct(">BQI32s16sQQQIB")
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _UNKNOWN = 0xFFFF_FFFF
-#: In the byte of the kind: a table of series was stored with the payload.
-_WITH_SERIES = 0x80
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """What is stored under `m`. Times are in milliseconds; `created_ms` is the Redis server's clock.
 
-    `results` is how many named results the inventory knows, or None where that is not known. `series` says whether a
-    table of series was stored too, so that one that went missing is not taken for one that never was.
+    `results` is how many named results the inventory knows, or None where that is not known.
     """
 
     kind: Kind
@@ -44,14 +41,13 @@ class Manifest:
     created_ms: int
     results: int | None
     tool: str
-    series: bool = False
 
 
 def encode_manifest(manifest: Manifest, spill_id: str, segment: int) -> bytes:
     """The bytes of field `m` of one segment."""
     tool = manifest.tool.encode("utf-8", "replace")[:MAX_TOOL_BYTES]
     fixed = _FIXED.pack(
-        _KINDS.index(manifest.kind) | (_WITH_SERIES if manifest.series else 0),
+        _KINDS.index(manifest.kind),
         manifest.size,
         manifest.chunks,
         manifest.sha256,
@@ -73,9 +69,7 @@ def decode_manifest(stored: bytes, spill_id: str, segment: int) -> Manifest:
         kind, size, chunks, sha256, tenant, ttl, max_age, created, results, tool_length = _FIXED.unpack_from(body)
         tool = str(body[_FIXED.size :], "utf-8", "replace")
         known = None if results == _UNKNOWN else results
-        series = bool(kind & _WITH_SERIES)
-        kind = _KINDS[kind & ~_WITH_SERIES]
-        manifest = Manifest(kind, size, chunks, sha256, tenant, ttl, max_age, created, known, tool, series)
+        manifest = Manifest(_KINDS[kind], size, chunks, sha256, tenant, ttl, max_age, created, known, tool)
     except (struct.error, IndexError):
         raise SpillCorrupt("the manifest does not have its form") from None
     if len(body) != _FIXED.size + tool_length:

@@ -21,7 +21,7 @@ _NONE_KNOWN = "No time series were recognised, which says nothing of the data: r
 _NONE_UNDERSTOOD = (
     "No time series were recognised, but not all was understood or looked at: there may be some. Read it page by page."
 )
-_AT_LEAST = " There may be more: some of what looks like series was not understood or not looked at; read that as it is."
+_AT_LEAST = " There may be more: some of what looks like series was not understood or looked at; read that as it is."
 _NO_TABLE = "This spill was stored without a table of series, which says nothing of the data: read it page by page."
 
 

@@ -31,7 +31,6 @@ manifests = st.builds(
     created_ms=st.integers(0, 2**45),
     results=st.one_of(st.none(), st.integers(0, 20_000)),
     tool=st.text(st.characters(codec="utf-8"), max_size=30),
-    series=st.booleans(),
 )
 
 

@@ -18,7 +18,7 @@ from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest
 from spillcache.page import Page, refuse_ended
 from spillcache.series import FIELD as SERIES_FIELD
-from spillcache.series import SeriesTable, decode_series
+from spillcache.series import MARK_FIELD, SeriesTable, decode_series
 from spillcache.series_listing import SeriesListing, list_series
 from spillcache.terms import Terms
 
@@ -100,7 +100,7 @@ class Viewer(Reader):
         extra = (SERIES_FIELD, SUMMARY_FIELD) if near else ()
         window = self._window(spill_id, position, reach, extra, tenant, stamp)
         stored = window.extra if near else self._store.read(spill_id, 0, [SERIES_FIELD])
-        if (table := self._table(stored[0], spill_id, window.manifest)) is None:
+        if (table := _table(stored[0], spill_id)) is None:
             raise SpillLost(_LOST)
         text = window.chunk.text
         edge = (position // SEGMENT_BYTES + 1) * SEGMENT_BYTES
@@ -139,12 +139,14 @@ class Viewer(Reader):
 
     def _told(self, spill_id: str, tenant: str, stamp: int | None) -> tuple[Manifest, Contents, SeriesTable | None]:
         """Manifest, inventory and series, None where the spill was stored without: one command."""
-        fields = (MANIFEST_FIELD, INVENTORY_FIELD, SERIES_FIELD)
-        stored, inventory, series = self._store.read(spill_id, 0, fields)
+        fields = (MANIFEST_FIELD, INVENTORY_FIELD, SERIES_FIELD, MARK_FIELD)
+        stored, inventory, series, mark = self._store.read(spill_id, 0, fields)
         manifest = self._opened(stored, spill_id, 0, tenant, stamp)
         if inventory is None:
             raise SpillLost("the inventory is gone: it was deleted from the store")
-        return manifest, decode_contents(inventory, spill_id), self._table(series, spill_id, manifest)
+        if series is None and mark is not None:
+            raise SpillLost(_LOST)
+        return manifest, decode_contents(inventory, spill_id), _table(series, spill_id)
 
     def _scope(
         self, manifest: Manifest, contents: Contents, result: str | int | None, walk: Cursor | None
@@ -159,10 +161,6 @@ class Viewer(Reader):
             )
         return found.start, found.end
 
-    def _table(self, stored: Field, spill_id: str, manifest: Manifest) -> SeriesTable | None:
-        """The table of series; None where none was stored. Raises `SpillLost` where one was and is gone."""
-        if stored is not None:
-            return compute(_UNPACKS_TO * len(stored), decode_series, stored, spill_id)
-        if manifest.series:
-            raise SpillLost(_LOST)
-        return None
+
+def _table(stored: Field, spill_id: str) -> SeriesTable | None:
+    return None if stored is None else compute(_UNPACKS_TO * len(stored), decode_series, stored, spill_id)

@@ -37,7 +37,7 @@ from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest, encode_manifest, tenant_digest
 from spillcache.scan import Inventory, Kind, Scanner, SlabTable, scan
 from spillcache.series import FIELD as SERIES_FIELD
-from spillcache.series import NOT_LOOKED_AT, SeriesTable, encode_series, find_series
+from spillcache.series import MARK_FIELD, NOT_LOOKED_AT, SeriesTable, encode_mark, encode_series, find_series
 from spillcache.terms import Reading, Terms
 from spillcache.watch import UNWATCHED, Watcher, Written
 
@@ -297,7 +297,6 @@ class Upload:
             created_ms=self._store.now_ms(self._spill_id),
             results=summary.results,
             tool=tool,
-            series=series is not None,
         )
         fields = [
             {MANIFEST_FIELD: encode_manifest(manifest, self._spill_id, segment)}
@@ -308,7 +307,10 @@ class Upload:
             SUMMARY_FIELD: encode_summary(summary, self._spill_id),
         }
         if series is not None:
-            fields[0][SERIES_FIELD] = encode_series(series, self._spill_id)
+            fields[0] |= {
+                SERIES_FIELD: encode_series(series, self._spill_id),
+                MARK_FIELD: encode_mark(self._spill_id),
+            }
         self._store.publish(self._spill_id, self._frames_in, fields, self._terms.stored_ttl_ms)
         self._watcher.spill_written(Written(self._spill_id, tool, kind, size, self._stored))
 

@@ -6,7 +6,7 @@
 | 1 | FAILED: a typed error (standard error; `--json`: standard output); for `doctor`: something must change |
 | 2 | usage: unknown command, option or file |
 | 3 | PARTIAL: a walk that began and did not complete, also by Ctrl-C; a `full` read that was not everything; `grep` \
-that found something |
+that found something; `series` that knows none where there may be some |
 | 4 | `grep` found nothing in what it searched, which says nothing of other spellings |
 | 130 | interrupted (Ctrl-C), but for `walk` |
 | 141 | whoever read the output stopped reading |

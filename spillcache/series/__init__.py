@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from spillcache.series.finding import find_series
 from spillcache.series.model import MAX_SERIES, NOT_LOOKED_AT, Axis, Form, Series, SeriesTable
-from spillcache.series.stored import FIELD, decode_series, encode_series
+from spillcache.series.stored import FIELD, MARK_FIELD, decode_series, encode_mark, encode_series
 
 __all__ = [
     "FIELD",
+    "MARK_FIELD",
     "MAX_SERIES",
     "NOT_LOOKED_AT",
     "Axis",
@@ -21,6 +22,7 @@ __all__ = [
     "Series",
     "SeriesTable",
     "decode_series",
+    "encode_mark",
     "encode_series",
     "find_series",
 ]

@@ -4,6 +4,9 @@
 line 1    JSON: how many series, partial, axes, up to where it is known to be JSON
 rest      nine columns of 64-bit integers, by planes of bytes as in the table of results, and a JSON list of the texts
 ```
+
+Field `has` beside it says that there is one, so that a table that went missing is not taken for one that never was:
+releases before there were series, and caches that do not look for them, write neither, and read on past both.
 """
 
 from __future__ import annotations
@@ -19,11 +22,17 @@ from spillcache.errors import SpillCorrupt
 from spillcache.series.model import FORMS, Axis, Series, SeriesTable
 
 FIELD = "series"
+MARK_FIELD = "has"
 
 _WORD = 8
 _COLUMNS = 9
 _TEXTS = 6
 _WHOLE_NUMBER = np.dtype("<i8")
+
+
+def encode_mark(spill_id: str) -> bytes:
+    """The bytes of field `has`."""
+    return seal(spill_id, 0, MARK_FIELD, FIELD.encode())
 
 
 def encode_series(table: SeriesTable, spill_id: str) -> bytes:
