@@ -101,10 +101,10 @@ class Conversation:
             self.tokens += turn.tokens or 0
             if not turn.calls:
                 return turn.text
-            if self.calls >= _MOST_CALLS:
-                raise ModelFailedError(f"the model did not end within {_MOST_CALLS} calls")
             messages.append(turn.message)
             for call in turn.calls:
+                if self.calls >= _MOST_CALLS:
+                    raise ModelFailedError(f"the model did not end within {_MOST_CALLS} calls")
                 self.calls += 1
                 messages.append(
                     {"role": "tool", "tool_call_id": call.get("id"), "content": await self._answer(call, envelope)}
@@ -143,7 +143,7 @@ async def outcome(cache: SpillCache, model: Model, way: Way, *, runs: int, budge
         except ModelFailedError as error:
             failed = str(error)
         calls, tokens, counted = calls + run.calls, tokens + run.tokens, counted and run.counted
-        if failed:
+        if failed:  # of a way that failed once nothing is claimed, so more runs would cost and tell nothing
             break
     counts = {name: verdicts[name] for name in ("right", "unread", "misdiagnosed", "unanswered")}
     return Outcome(way.name, verdicts.total(), **counts, calls=calls, tokens=tokens if counted else None, failed=failed)
