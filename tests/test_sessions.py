@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripts import sessions
+from spillcache.demo import sample
+from spillcache.tool.rendering import JSON_WIRE
+from tests.servers.caches import sync_cache_on
 
 PAGE = (Path(__file__).parents[1] / "docs" / "hatches.md").read_text(encoding="utf-8")
 
@@ -22,6 +27,28 @@ def test_every_hatch_is_shown_on_every_face_in_its_own_words(hatch: sessions.Hat
     assert f"await cache.{hatch.verb}(" in section
     assert "Traceback" not in section
     assert '"FAILED"' not in section
+
+
+@pytest.mark.parametrize("hatch", sessions.HATCHES, ids=lambda hatch: hatch.title)
+def test_the_answers_shown_have_the_fields_that_answers_have(redis_url: str, hatch: sessions.Hatch) -> None:
+    """In their order, on every face that answers with JSON: whoever adds a field runs the script again."""
+    section = PAGE.partition(f"## {hatch.title}\n")[2].partition("\n## ")[0]
+    shown = [json.loads(block) for block in re.findall(r"```json\n(\{\n.*?\n\})\n```", section, re.DOTALL)]
+    with sync_cache_on(redis_url) as cache:
+        spill_id = cache.put(sample.payload(), tool=sample.TOOL, wire=JSON_WIRE).spill_id
+        answer = getattr(cache, hatch.verb)(spill_id, **hatch.asks).as_dict()
+    assert len(shown) == 3
+    assert {fields(one) for one in shown} == {fields(answer)}
+
+
+def fields(answer: dict[str, Any]) -> str:
+    """The names in an answer, and those in the first entry of each of its lists."""
+    return json.dumps(
+        {
+            name: list(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
+            for name, value in answer.items()
+        }
+    )
 
 
 def test_what_is_left_out_of_an_answer_is_marked() -> None:
