@@ -18,7 +18,7 @@ from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest
 from spillcache.page import Page, refuse_ended
 from spillcache.series import FIELD as SERIES_FIELD
-from spillcache.series import MARK_FIELD, SeriesTable, decode_series
+from spillcache.series import MARK_FIELD, SeriesTable, check_mark, decode_series
 from spillcache.series_listing import SeriesListing, list_series
 from spillcache.terms import Terms
 
@@ -144,8 +144,10 @@ class Viewer(Reader):
         manifest = self._opened(stored, spill_id, 0, tenant, stamp)
         if inventory is None:
             raise SpillLost("the inventory is gone: it was deleted from the store")
-        if series is None and mark is not None:
-            raise SpillLost(_LOST)
+        if mark is not None:
+            check_mark(mark, spill_id)
+            if series is None:
+                raise SpillLost(_LOST)
         return manifest, decode_contents(inventory, spill_id), _table(series, spill_id)
 
     def _scope(

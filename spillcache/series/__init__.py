@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spillcache.series.finding import find_series
 from spillcache.series.model import MAX_SERIES, NOT_LOOKED_AT, Axis, Form, Series, SeriesTable
-from spillcache.series.stored import FIELD, MARK_FIELD, decode_series, encode_mark, encode_series
+from spillcache.series.stored import FIELD, MARK_FIELD, check_mark, decode_series, encode_mark, encode_series
 
 __all__ = [
     "FIELD",
@@ -21,6 +21,7 @@ __all__ = [
     "Form",
     "Series",
     "SeriesTable",
+    "check_mark",
     "decode_series",
     "encode_mark",
     "encode_series",

@@ -24,6 +24,7 @@ from spillcache.series.model import FORMS, Axis, Series, SeriesTable
 FIELD = "series"
 MARK_FIELD = "has"
 
+_MARK = b"a table of series"
 _WORD = 8
 _COLUMNS = 9
 _TEXTS = 6
@@ -32,7 +33,13 @@ _WHOLE_NUMBER = np.dtype("<i8")
 
 def encode_mark(spill_id: str) -> bytes:
     """The bytes of field `has`."""
-    return seal(spill_id, 0, MARK_FIELD, FIELD.encode())
+    return seal(spill_id, 0, MARK_FIELD, _MARK)
+
+
+def check_mark(stored: bytes, spill_id: str) -> None:
+    """Hold field `has` against its seal. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
+    if unseal(spill_id, 0, MARK_FIELD, stored) != _MARK:
+        raise SpillCorrupt("the mark of the table of series does not have its form")
 
 
 def encode_series(table: SeriesTable, spill_id: str) -> bytes:

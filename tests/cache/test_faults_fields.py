@@ -67,7 +67,7 @@ def readings(cache: SpillCache, spill_id: str, field: str) -> list[Callable[[], 
             lambda: cache.page(spill_id, result="query 1"),
             lambda: cache.series(spill_id),
         ]
-    if field == "series":
+    if field in ("series", "has"):
         return [lambda: cache.series(spill_id), lambda: cache.page(spill_id, view="compact")]
     if field == "meta":
         return [lambda: cache.page(spill_id)]
@@ -100,7 +100,7 @@ def test_every_bit_of_a_manifest_is_guarded(cache: SpillCache, stored: Stored) -
             cache.page(stored.spill_id)
 
 
-@pytest.mark.parametrize("field", ["m", "inv", "meta", "0", "1", "2"])
+@pytest.mark.parametrize("field", ["m", "inv", "meta", "series", "0", "1", "2"])
 def test_every_reader_of_a_lost_field_says_so(cache: SpillCache, stored: Stored, field: str) -> None:
     """Lost to whoever had read of the spill; not found, without its manifest, to who comes new."""
     ways = readings(cache, stored.spill_id, field)
@@ -110,7 +110,7 @@ def test_every_reader_of_a_lost_field_says_so(cache: SpillCache, stored: Stored,
             read()
 
 
-@pytest.mark.parametrize("field", ["inv", "meta", "series"])
+@pytest.mark.parametrize("field", ["inv", "meta", "series", "has"])
 def test_what_does_not_need_a_damaged_field_goes_on(cache: SpillCache, stored: Stored, field: str) -> None:
     """A walk under way reads neither inventory nor summary nor series, and ends exact."""
     page = cache.page(stored.spill_id)
