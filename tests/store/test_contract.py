@@ -57,7 +57,7 @@ async def test_a_spill_is_hashes_of_256_chunks_under_its_own_hash_tag(cache: Spi
     """Segment 0 has inventory, summary and series beside the manifest, which every segment has, and nothing else."""
     spill_id = (await cache.put(noise(SEGMENT_BYTES + 1))).spill_id
     assert set(admin.keys()) == {key_of(spill_id, 0).encode(), key_of(spill_id, 1).encode()}
-    first = {str(index).encode() for index in range(256)} | {b"m", b"inv", b"meta", b"series"}
+    first = {str(index).encode() for index in range(256)} | {b"m", b"inv", b"meta", b"series", b"has"}
     assert set(admin.hkeys(key_of(spill_id, 0))) == first
     assert set(admin.hkeys(key_of(spill_id, 1))) == {b"0", b"m"}
 
