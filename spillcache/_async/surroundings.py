@@ -123,8 +123,8 @@ class Surroundings:
         role = place.role
         if role == "label":
             told = matched.rstrip(b" \t\r\n,:{}[]")
-            after = await self._state(root, start + max(skip, len(told)))
-            if after is None or place.left(state, after):
+            behind = await self._state(root, start + max(skip, len(told)))
+            if behind is None or place.left(state, behind):
                 role = "value"
         return Match(start, end, role, text, cut, cursor, place.path, result=self.result_at(start + skip))
 

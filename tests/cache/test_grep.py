@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -345,7 +346,7 @@ def test_a_page_of_a_matchs_cursor_begins_the_match_at_the_same_budget(
     ],
 )
 def test_no_match_in_json_of_what_json_escapes_says_so(
-    cache: SpillCache, pattern: str, options: dict[str, bool], escaped: bool
+    cache: SpillCache, pattern: str, options: dict[str, Any], escaped: bool
 ) -> None:
     """Such text is there, in another spelling; in plain text it would not be."""
     document = json.dumps({"a": "foo\nbar", "b": "\u00e9", "c": 'say "x"', "d": r"C:\d"})
