@@ -17,7 +17,7 @@ import redis
 
 from spillcache.embedded import EmbeddedServer
 
-_PACKAGES = ("redis", "hiredis", "numpy", "orjson", "zstandard", "xxhash")
+_PACKAGES = ("redis", "hiredis", "numpy", "orjson", "zstandard", "xxhash", "google-re2", "mcp")
 _ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -6,9 +6,7 @@ Both are asked of the text between the series alone, because their own was read 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
 from spillcache.series.model import Axis, Series
 
@@ -38,29 +36,38 @@ _WORDS = re.compile(
 )
 
 
+#: Text between series is looked at as one piece where it is no longer than this: a call for each of thousands of gaps
+#: takes longer than the text itself. What is longer is looked at where it stands, so that no payload is held twice.
+_AT_ONCE = 4 << 20
+
+_Spans = Sequence[tuple[int, int]]
+
+
 def leaves_series(text: bytes, found: Sequence[Series], *, whole: bool) -> bool:
     """Whether something looks like a series that was not found; what a window cuts off at its end does not count."""
     end = 0
-    between: list[bytes] = []
+    spans: list[tuple[int, int]] = []
     for one in found:
         if one.start - end >= _SHORTEST:
-            between.append(text[end : one.start])
+            spans.append((end, one.start))
         end = max(end, one.end)
     stop = len(text)
     if not whole:
         last = max(text.rfind(key, end) for key in _FIRST_KEYS)
         stop = last if last >= 0 else stop
-    between.append(text[end:stop])
-    left = b"\n".join(between)
-    return any(_has(left, beginning, key) for beginning, key in _KEYS)
+    spans.append((end, stop))
+    if _length(spans) <= _AT_ONCE:
+        text = _joined(text, spans)
+        spans = [(0, len(text))]
+    return any(_has(text, *span, beginning, key) for span in spans for beginning, key in _KEYS)
 
 
-def _has(text: bytes, beginning: bytes, key: re.Pattern[bytes]) -> bool:
-    at = text.find(beginning)
+def _has(text: bytes, start: int, end: int, beginning: bytes, key: re.Pattern[bytes]) -> bool:
+    at = text.find(beginning, start, end)
     while at >= 0:
-        if key.match(text, at):
+        if key.match(text, at, end):
             return True
-        at = text.find(beginning, at + len(beginning))
+        at = text.find(beginning, at + len(beginning), end)
     return False
 
 
@@ -75,11 +82,26 @@ def known_json(text: bytes, found: Sequence[Series], axes: Sequence[Axis]) -> in
             places.append((one.labels_start, one.labels_end))
     places.sort()
     edges = [0, *(edge for place in places for edge in place), len(text)]
-    between = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
-    checked = _WORDS.match(joined := b"\n".join(between))
-    length = checked.end() if checked is not None else 0
-    if length == len(joined):
-        return len(text)
-    begins = list(accumulate((len(part) + 1 for part in between), initial=0))
-    part = bisect_right(begins, length) - 1
-    return edges[2 * part] + min(length - begins[part], len(between[part]))
+    spans = list(zip(edges[::2], edges[1::2], strict=True))
+    if _length(spans) <= _AT_ONCE:
+        joined = _joined(text, spans)
+        if _words_end(joined, 0, len(joined)) == len(joined):
+            return len(text)
+    for start, end in spans:
+        if (known := _words_end(text, start, end)) < end:
+            return known
+    return len(text)
+
+
+def _words_end(text: bytes, start: int, end: int) -> int:
+    """Where the words of JSON that begin at `start` end, at `end` at the latest."""
+    matched = _WORDS.match(text, start, end)
+    return matched.end() if matched is not None else start
+
+
+def _length(spans: _Spans) -> int:
+    return sum(end - start for start, end in spans)
+
+
+def _joined(text: bytes, spans: _Spans) -> bytes:
+    return b"\n".join([text[start:end] for start, end in spans])
