@@ -72,7 +72,7 @@ def test_options_mean_the_same_as_in_the_library(program: Program) -> None:
 
 def test_half_a_code_point_can_match_and_be_shown(program: Program) -> None:
     """Where a pattern asks for single bytes."""
-    ran = program("grep", program.store("x é needle"), r"\C needle")
+    ran = program("grep", program.store("x é needle".encode()), r"\C needle")
     assert (ran.code, "needle" in ran.text) == (3, True)
 
 
