@@ -30,11 +30,11 @@ _SHORTEST = 9
 
 #: Text of JSON outside of the containers' nesting, which is copied as it is in any case. Strings hold no control
 #: characters, so none goes on behind a line end. Words as Python writes them are let through: they look like no other.
+#: Groups are not possessive: before Python 3.11.5 such a one may end in the middle of what did not match.
 _WORDS = re.compile(
-    rb'(?:\xef\xbb\xbf)?(?:[][{},: \t\r\n0-9.eE+-]++|"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"'
-    rb"|true|false|null|NaN|Infinity)*+"
+    rb'(?:\xef\xbb\xbf)?(?:[][{},: \t\r\n0-9.eE+-]++|"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*"'
+    rb"|true|false|null|NaN|Infinity){0,4096}"
 )
-
 
 #: Text between series is looked at as one piece where it is no longer than this: a call for each of thousands of gaps
 #: takes longer than the text itself. What is longer is looked at where it stands, so that no payload is held twice.
@@ -95,8 +95,9 @@ def known_json(text: bytes, found: Sequence[Series], axes: Sequence[Axis]) -> in
 
 def _words_end(text: bytes, start: int, end: int) -> int:
     """Where the words of JSON that begin at `start` end, at `end` at the latest."""
-    matched = _WORDS.match(text, start, end)
-    return matched.end() if matched is not None else start
+    while (matched := _WORDS.match(text, start, end)) is not None and matched.end() > start:
+        start = matched.end()
+    return start
 
 
 def _length(spans: _Spans) -> int:
