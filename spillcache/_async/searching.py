@@ -15,13 +15,22 @@ from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, PatternInvalid
 from spillcache.ids import parse_id
 from spillcache.inventory import Contents, find_result
 from spillcache.manifest import Manifest
-from spillcache.search import MOST_COUNTED, Found, Match, Matches, Next, Pattern, Stopped, Sweep, compile_pattern
+from spillcache.search import (
+    MOST_COUNTED,
+    MOST_NEXT,
+    Found,
+    Match,
+    Matches,
+    Next,
+    Pattern,
+    Stopped,
+    Sweep,
+    compile_pattern,
+)
 from spillcache.shown import shown_name
 from spillcache.terms import Terms
 
 _MOST_SHOWN, _MOST_CONTEXT = 1000, 4096
-#: First cursors of results that an answer may come to need, at most.
-_MOST_STARTS = 5
 #: A search ends after so long, in seconds, and says how far it came: patterns that hosts wait for take a hundredth.
 _LONGEST_S = 5.0
 #: What is around the matches may take so long beyond that, in seconds: what was found shall be shown.
@@ -161,7 +170,7 @@ class Searcher(Reader):
         """The first cursors of the results that matches lie in."""
         numbers = dict.fromkeys(match.result for match in shown if match.result is not None)
         starts = []
-        for number in list(numbers)[:_MOST_STARTS]:
+        for number in list(numbers)[:MOST_NEXT]:
             result = searched.contents.inventory.results[number - 1]
             cursor = self._first_cursor(searched, WalkKind.RESULT, result.start, result.end)
             starts.append(Next(number, shown_name(result.name), cursor))

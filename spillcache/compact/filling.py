@@ -19,7 +19,7 @@ from spillcache.errors import ArgumentsInvalid
 from spillcache.series import Axis, Series, SeriesTable
 from spillcache.wire import Wire
 
-_READ_RAW = "Read it without view, page by page: that shows everything."
+READ_RAW = "Read it without view, page by page: that shows everything."
 
 
 class CompactText(NamedTuple):
@@ -138,7 +138,7 @@ class _Page:
     def _write_samples(self, part: _Part) -> bool:
         samples = read_samples(self._text, self._at - self._base, part.start - self._base, part.end - self._base)
         if not samples.times and part.end <= self._limit:
-            raise ArgumentsInvalid("a sample here has no form that the compact view knows", next_step=_READ_RAW)
+            raise ArgumentsInvalid("a sample here has no form that the compact view knows", next_step=READ_RAW)
         copies = len(self._wire.copies)
         left, pieces, end = self._room - 2 * copies, [], self._at
         for unit in short_samples(samples):  # all of it is ASCII that nothing escapes

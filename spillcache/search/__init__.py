@@ -7,7 +7,7 @@ is the answer. No I/O: whoever reads the blocks drives these.
 
 from __future__ import annotations
 
-from spillcache.search.matches import MOST_COUNTED, Match, Matches, Next, Stopped, window
+from spillcache.search.matches import MOST_COUNTED, MOST_NEXT, Match, Matches, Next, Stopped, window
 from spillcache.search.pattern import Pattern, compile_pattern
 from spillcache.search.place import KEY_BYTES, Place, Root, key_offsets, place_of, skipped
 from spillcache.search.structure import State
@@ -16,6 +16,7 @@ from spillcache.search.sweep import Found, Sweep
 __all__ = [
     "KEY_BYTES",
     "MOST_COUNTED",
+    "MOST_NEXT",
     "Found",
     "Match",
     "Matches",

@@ -17,7 +17,7 @@ MOST_COUNTED = 100_000
 Stopped = Literal["count", "time"]
 
 #: Results that are recommended for reading, at most.
-_MOST_NEXT = 5
+MOST_NEXT = 5
 
 _NOT_THE_DATA = "A match is not the data: read on from its cursor before judging."
 _ESCAPES = (
@@ -103,7 +103,7 @@ class Matches:
         """Where to read the values of what was only named: the first cursors of these results, at most five."""
         if not self.no_values:
             return ()
-        return tuple(start for start in self.starts if start.result in self._named)[:_MOST_NEXT]
+        return tuple(start for start in self.starts if start.result in self._named)[:MOST_NEXT]
 
     @property
     def note(self) -> str:

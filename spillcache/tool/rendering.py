@@ -15,7 +15,7 @@ The header says how many bytes of UTF-8 the chunk has, so that no chunk can pass
 What is counted is the result as UTF-8 JSON, which is what stdio and the handshake era's HTTP send, and what a host has
 when it counts. HTTP of the 2026-07-28 protocol writes what is beyond ASCII as `\\uXXXX` on the way, twice the
 bytes for Chinese text; that is undone before a host sees the text, so it is not counted. What that protocol adds to
-every result is: see `_STAMP_BYTES`.
+every result is: see `STAMP_BYTES`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from spillcache.wire import Wire
 
 # `"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"…","version":"…"}}` takes 101 bytes
 # around a name and a version of 15.
-_STAMP_BYTES: Final = 128
+STAMP_BYTES: Final = 128
 _CHUNK_BYTES_DIGITS: Final = 7  # more than the cap of a page has: cuts must not depend on digits
 
 
@@ -44,7 +44,7 @@ class RawWire(Wire):
         return self.wrapper + len(orjson.dumps(raw_text(answer))) + longest
 
 
-_AROUND_TEXT: Final = len('{"content":[{"type":"text","text":}],"isError":false}') + _STAMP_BYTES
+_AROUND_TEXT: Final = len('{"content":[{"type":"text","text":}],"isError":false}') + STAMP_BYTES
 
 JSON_WIRE: Final = Wire(copies=(2,), wrapper=_AROUND_TEXT)
 STRUCTURED_WIRE: Final = Wire(copies=(2, 1), wrapper=_AROUND_TEXT + len(',"structuredContent":'))

@@ -30,6 +30,7 @@ from spillcache.tool.parts import (
     parts_of,
     wire_size,
 )
+from spillcache.tool.rendering import STAMP_BYTES
 from spillcache.tool.schemas import Declared
 from spillcache.tool.shapes import check, is_answer
 from spillcache.wire import Wire, sent_json
@@ -40,7 +41,6 @@ MARK: Final = "spillcache/spill"
 #: An envelope in two copies with names, links and some preview; less would be all explanation.
 LEAST_BUDGET_BYTES: Final = 4_096
 
-_STAMP_BYTES: Final = 128  # `resultType` and the server's name, which the 2026-07-28 protocol adds to every result
 _BELIEVED: Final = 4
 _MOST_NAMES: Final = 8  # of parts, in an envelope; those stored are named in the payload as well
 
@@ -168,7 +168,7 @@ class _Spilling:
             wire_size(frame)
             - _uncounted(meta, self.options)
             + self._structured * len(f',"{STRUCTURED}":')
-            + _STAMP_BYTES
+            + STAMP_BYTES
         )
 
     @property
