@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -150,7 +150,7 @@ def list_series(
 
 
 def _entries(
-    series: tuple[Series, ...], position: int, results: ResultTable, sign_part: Callable[[int, int], str]
+    series: Sequence[Series], position: int, results: ResultTable, sign_part: Callable[[int, int], str]
 ) -> Iterator[SeriesEntry]:
     starts, ends = results.start, results.end
     for number, one in enumerate(series, position + 1):

@@ -70,7 +70,8 @@ def _parts(table: SeriesTable, start: int, end: int) -> Iterator[_Part]:
     axes = [axis for axis in table.axes if axis.end > start and axis.start < end][::-1]
     first = bisect_right(table.series, start, key=lambda one: one.end)
     begun = -1
-    for number, one in enumerate(table.series[first:], first + 1):
+    for number in range(first + 1, len(table.series) + 1):
+        one = table.series[number - 1]
         if one.start >= end:
             break
         if one.start > begun:

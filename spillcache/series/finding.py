@@ -8,15 +8,26 @@ table says so (see `leftover`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Any
 
+import numpy as np
 import orjson
 
 from spillcache.series.frames import read_frame
 from spillcache.series.leftover import known_json, leaves_series
-from spillcache.series.model import MAX_LABEL_BYTES, MAX_LABELS_BYTES, MAX_SERIES, Axis, Form, Series, SeriesTable
-from spillcache.series.samples import NUMBER, Told, read_values, tell_samples
+from spillcache.series.model import (
+    MAX_LABEL_BYTES,
+    MAX_LABELS_BYTES,
+    MAX_SERIES,
+    Axis,
+    Form,
+    Series,
+    SeriesColumns,
+    SeriesTable,
+)
+from spillcache.series.samples import SampleReader, Told, read_values
 
 #: Bytes before a list of samples in which its labels are looked for.
 _LABELS_WITHIN = 16_384
@@ -35,7 +46,11 @@ _CLOSE = re.compile(rb"\]\s*\]")
 _LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
 _TIME = re.compile(rb"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")  # without an exponent, see `samples`
 _SAMPLE = re.compile(rb'\[\s*(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
-_ELEMENT = re.compile(rb',\{"metric":(\{[^}]*\}),"value":\[([^,]*),"([^"]{1,40})"\]\}')
+#: An element of a vector in the very form that Prometheus writes, or nothing, which ends a run of them.
+_ELEMENT = re.compile(rb',\{"metric":(\{[^}]*+\}),"value":\[([^,]*+),"([^"]{1,40})"\]\}|')
+#: Bytes of it before the labels, between labels and sample, and of the sample besides its time and value.
+_BEFORE_LABELS, _BEFORE_SAMPLE, _SAMPLE_BYTES = len(b',{"metric":'), len(b',"value":'), len(b'[,""]')
+_ELEMENT_BYTES = _BEFORE_LABELS + _BEFORE_SAMPLE + _SAMPLE_BYTES + len(b"}")
 _AFTER_KEY = re.compile(rb"\s*:\s*(?=\{)")
 _BETWEEN = re.compile(rb"[^\[\]{}]*,\s*")
 _END = re.compile(rb"\s*\}")
@@ -44,35 +59,35 @@ _SCHEMA_TO_DATA = re.compile(rb'\s*,\s*"data"\s*:\s*\{\s*')
 
 def find_series(text: bytes, *, whole: bool) -> SeriesTable:
     """The series in a JSON payload, or in its beginning when it is not `whole`."""
-    found: list[Series] = []
-    axes: list[Axis] = []
-    partial: list[str] = [] if whole else ["window"]
-    kept = 0
     finder = _Finder(text)
-    for one in finder.run():
-        if isinstance(one, Axis):
-            axes.append(one)
-            continue
-        kept += len(one.labels)
-        if len(found) >= MAX_SERIES or kept > MAX_LABELS_BYTES:
-            partial.append("too_many")
-            break
-        found.append(one)
-    known = known_json(text, found, axes)
-    if finder.gave_up or (whole and found and known < len(text)):
+    finder.run()
+    partial: list[str] = [] if whole else ["window"]
+    if finder.full:
+        partial.append("too_many")
+    known = known_json(text, finder.read)
+    if finder.gave_up or (whole and finder.found and known < len(text)):
         partial.append("malformed")
-    looked_at = found[-1].end if "too_many" in partial else len(text)
-    if leaves_series(text[:looked_at], found, whole=whole):
+    looked_at = finder.objects[-1][1] if finder.full and finder.objects else len(text)
+    if leaves_series(text[:looked_at], finder.objects, whole=whole):
         partial.append("unrecognised")
-    return SeriesTable(tuple(found), tuple(axes), tuple(partial), known)
+    return SeriesTable(finder.found, tuple(finder.axes), tuple(partial), known)
 
 
 class _Finder:
     def __init__(self, text: bytes) -> None:
+        self.found = SeriesColumns()
+        self.axes: list[Axis] = []
+        self.full = False  # whether more was found than is kept
+        #: The objects that hold what was found, and what of them is known to be JSON to the last byte: starts and ends.
+        #: Series that follow each other are one there.
+        self.objects: list[tuple[int, int]] = []
+        self.read: list[tuple[int, int]] = []
         self._text = text
+        self._kept = 0  # bytes of labels
         self._floor = 0  # where the series before ended
         self._key = _LABEL_KEYS[0]
         self._left = _MOST_LOOKED_AT * len(text)
+        self._samples_of = SampleReader()
         self._in_one_go = True  # until that fails once: trying again and again would take for ever
 
     @property
@@ -80,80 +95,88 @@ class _Finder:
         """Whether too much only looked like series."""
         return self._left < 0
 
-    def run(self) -> Iterator[Series | Axis]:
+    def run(self) -> None:
+        """Find all that there is, or as much as is kept."""
         text, at = self._text, 0
-        while not self.gave_up and (at := text.find(b'"value', at)) >= 0:
+        while not self.full and not self.gave_up and (at := text.find(b'"value', at)) >= 0:
             key = _VALUES.match(text, at)
             if key is None or (at and text[at - 1] == 0x5C):  # an escaped quote: the end of some other string
                 at += 6
                 continue
             self._end = key.end()
-            yield from self._samples(at, key.end(), key[1] == b"values")
+            self._samples(at, key.end(), key[1] == b"values")
             at = self._end
             self._floor = self._end
 
-    def _samples(self, key: int, start: int, many: bool) -> Iterator[Series | Axis]:
-        """The series whose samples begin at `start`, their key at `key`; `_end` is moved to behind them."""
-        if not many:
-            yield from self._of_vector(key, start)
-        elif _SAMPLES.match(self._text, start):
-            yield from self._of_matrix(key, start)
-        elif _LINES.match(self._text, start):
-            yield from self._of_lines(key, start)
-        else:
-            yield from self._of_frame(key, start)
+    def _keep(self, one: Series) -> None:
+        self._kept += len(one.labels)
+        if len(self.found) >= MAX_SERIES or self._kept > MAX_LABELS_BYTES:
+            self.full = True
+        if not self.full:
+            self.found.append(one)
+            self.objects.append((one.start, one.end))
 
-    def _of_vector(self, key: int, start: int) -> Iterator[Series]:
+    def _samples(self, key: int, start: int, many: bool) -> None:
+        """Find the series whose samples begin at `start`, their key at `key`; `_end` is moved to behind them."""
+        if not many:
+            self._of_vector(key, start)
+        elif _SAMPLES.match(self._text, start):
+            self._of_matrix(key, start)
+        elif _LINES.match(self._text, start):
+            self._of_lines(key, start)
+        else:
+            self._of_frame(key, start)
+
+    def _of_vector(self, key: int, start: int) -> None:
         sample = _SAMPLE.match(self._text, start)
         if sample is not None:
             time, value = sample[1].decode(), sample[2].decode()
             nan = value == "NaN"
             least = "" if nan else value
             told = Told(1, int(nan), time, time, least, least, value)
-            yield from self._series("vector", key, start, sample.end(), told)
+            self._series("vector", key, start, sample.end(), told)
             if self._in_one_go:
-                yield from self._more_of_vector(self._end)
+                self._more_of_vector(self._end)
 
-    def _more_of_vector(self, at: int) -> Iterator[Series]:
-        """The elements that follow in the very form that Prometheus writes: an instant has hundreds of them."""
-        text, found = self._text, list[re.Match[bytes]]()
-        while len(found) < MAX_SERIES and (element := _ELEMENT.match(text, at)) is not None:
-            found.append(element)
-            at = element.end()
-        labels = _loaded(b"[%b]" % b",".join([element[1] for element in found]))
-        values = [element[3] for element in found]
-        are_numbers = not b"".join(values).translate(None, NUMBER) and read_values(values) is not None
-        if labels is None or not are_numbers or len(labels) != len(found):
-            self._in_one_go = False
+    def _more_of_vector(self, at: int) -> None:
+        """Find the elements that follow in the very form that Prometheus writes: an instant has hundreds of them."""
+        labels: list[bytes] = []
+        times: list[bytes] = []
+        written: list[bytes] = []
+        for element in islice(_ELEMENT.finditer(self._text, at), MAX_SERIES - len(self.found)):
+            if element.lastindex is None:
+                break
+            label, time, value = element.groups()
+            labels.append(label)
+            times.append(time)
+            written.append(value)
+        values = read_values(written)
+        self._in_one_go = values is not None and all(map(_TIME.fullmatch, set(times))) and _all_are_labels(labels)
+        if not labels or values is None or not self._in_one_go:
             return
-        written, time = b"", ""
-        for element, one in zip(found, labels, strict=True):
-            if not set(map(type, one.values())) <= _ONLY_STR:
-                self._in_one_go = False
-                return
-            raw, clock, number = element.groups()
-            if clock != written:  # as a rule all have one time
-                if not _TIME.fullmatch(clock):
-                    self._in_one_go = False
-                    return
-                written, time = clock, clock.decode()
-            start, end = element.span()
-            labels_end = start + 11 + len(raw)  # behind `,{"metric":`
-            value = number.decode()
-            least, nan = ("", 1) if value == "NaN" else (value, 0)
-            kept = raw.decode() if len(raw) <= MAX_LABEL_BYTES else ""
-            yield Series._make((
-                "vector", start + 1, end, start + 11, labels_end, labels_end + 9, end - 1, 1, nan,
-                kept, time, time, least, least, value,
-            ))  # fmt: skip
-            self._end = end
+        told_labels = [label.decode() if len(label) <= MAX_LABEL_BYTES else "" for label in labels]
+        kept = self._kept + sum(map(len, told_labels))
+        if kept > MAX_LABELS_BYTES:
+            return  # one by one, to the last that is kept
+        places = _places_of_run(at, labels, times, written)
+        told_times = b",".join(times).decode().split(",")
+        least = told_values = b",".join(written).decode().split(",")
+        nan = [0] * len(values)
+        if None in values:
+            nan = [int(value is None) for value in values]
+            least = ["" if missing else value for missing, value in zip(nan, told_values, strict=True)]
+        told = (told_labels, told_times, told_times, least, least, told_values)
+        self.found.extend((["vector"] * len(values), *places, [1] * len(values), nan, *told))
+        self._kept, self._end = kept, places[1][-1]
+        self.objects.append((at + 1, self._end))
+        self.read.append((at + 1, self._end))
 
     def _look(self, start: int, end: int) -> int:
         """Count what was looked at; the end is that of the text where nothing was found."""
         self._left -= (end if end >= 0 else len(self._text)) - start
         return end
 
-    def _of_matrix(self, key: int, start: int) -> Iterator[Series]:
+    def _of_matrix(self, key: int, start: int) -> None:
         text = self._text
         first = text.find(b"]", start)
         # The end of the object ends the list, as a rule: it is the only brace, so it is found fastest.
@@ -164,10 +187,10 @@ class _Finder:
             else:
                 close = _CLOSE.search(text, first) if first >= 0 else None
                 end = self._look(start, close.end() if close else -1)
-        if end > start + 3 and (told := tell_samples(text[start:end])) is not None:
-            yield from self._series("matrix", key, start, end, told)
+        if end > start + 3 and (told := self._samples_of.tell(text[start:end])) is not None:
+            self._series("matrix", key, start, end, told)
 
-    def _of_lines(self, key: int, start: int) -> Iterator[Series]:
+    def _of_lines(self, key: int, start: int) -> None:
         text, at = self._text, start
         for _ in range(_MOST_TRIES):
             close = _LINE_CLOSE.search(text, at)
@@ -180,10 +203,10 @@ class _Finder:
             if isinstance(samples, list) and all(_is_line(sample) for sample in samples):
                 times = sorted((samples[0][0], samples[-1][0]), key=int)  # streams are listed backwards as well
                 told = Told(len(samples), 0, times[0], times[1], "", "", "")
-                yield from self._series("streams", key, start, at, told)
+                self._series("streams", key, start, at, told)
                 return
 
-    def _of_frame(self, key: int, start: int) -> Iterator[Series | Axis]:
+    def _of_frame(self, key: int, start: int) -> None:
         text = self._text
         schema = text.rfind(b'"schema"', max(self._floor, key - _LABELS_WITHIN), key)
         after = _AFTER_KEY.match(text, schema + 8) if schema >= 0 else None
@@ -202,22 +225,25 @@ class _Finder:
         begin, end = self._object(schema, closing.end() if closing else frame.end)
         self._end = end
         if frame.axis is not None:
-            yield frame.axis
+            self.read.append((frame.axis.start, frame.axis.end))
+            self.axes.append(frame.axis)
         for column in frame.columns:
+            self.read.append((column.start, column.end))
             labels = column.labels if len(column.labels) <= MAX_LABEL_BYTES else ""
             place = (after.end(), after.end() + len(written), column.start, column.end)
-            yield _made("frame", begin, end, place, labels, column.told)
+            self._keep(_made("frame", begin, end, place, labels, column.told))
 
-    def _series(self, form: Form, key: int, start: int, end: int, told: Told) -> Iterator[Series]:
+    def _series(self, form: Form, key: int, start: int, end: int, told: Told) -> None:
         found = self._labels(key)
         if found is None:
             return
         label_key, labels_start, labels_end = found
         begin, stop = self._object(label_key, end)
         self._end = stop
+        self.read += (labels_start, labels_end), (start, end)
         written = labels_end - labels_start <= MAX_LABEL_BYTES
         labels = self._text[labels_start:labels_end].decode() if written else ""
-        yield _made(form, begin, stop, (labels_start, labels_end, start, end), labels, told)
+        self._keep(_made(form, begin, stop, (labels_start, labels_end, start, end), labels, told))
 
     def _labels(self, key: int) -> tuple[int, int, int] | None:
         """Where the labels of the samples at `key` have their key, begin and end: members of the same object."""
@@ -269,6 +295,27 @@ def _loaded(written: bytes) -> Any:
 def _are_labels(written: bytes) -> bool:
     found = _loaded(written)
     return isinstance(found, dict) and set(map(type, found.values())) <= _ONLY_STR
+
+
+def _all_are_labels(written: Sequence[bytes]) -> bool:
+    found = _loaded(b"[%b]" % b",".join(written))
+    if found is None or len(found) != len(written):
+        return False
+    return set(map(type, chain.from_iterable(map(dict.values, found)))) <= _ONLY_STR
+
+
+def _places_of_run(
+    at: int, labels: Sequence[bytes], times: Sequence[bytes], values: Sequence[bytes]
+) -> list[list[int]]:
+    """Where the objects of a run begin and end, then their labels, then their samples; `at` is the comma before."""
+    long, *rest = (np.fromiter(map(len, parts), np.int64, len(parts)) for parts in (labels, times, values))
+    end = at + np.cumsum(long + sum(rest) + _ELEMENT_BYTES)
+    sample_end = end - 1
+    sample = sample_end - sum(rest) - _SAMPLE_BYTES
+    labels_end = sample - _BEFORE_SAMPLE
+    labels_start = labels_end - long
+    start = labels_start - _BEFORE_LABELS + 1
+    return [column.tolist() for column in (start, end, labels_start, labels_end, sample, sample_end)]
 
 
 def _is_line(sample: Any) -> bool:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from spillcache.series.model import Axis, Series
-
 #: Keys that series have, by their beginnings, because finding bytes is fast, and what follows where it is one. A quote
 #: may be escaped: documents are put into strings as well. That counts too much rather than too little.
 _KEYS = tuple(
@@ -43,14 +41,17 @@ _AT_ONCE = 4 << 20
 _Spans = Sequence[tuple[int, int]]
 
 
-def leaves_series(text: bytes, found: Sequence[Series], *, whole: bool) -> bool:
-    """Whether something looks like a series that was not found; what a window cuts off at its end does not count."""
+def leaves_series(text: bytes, objects: _Spans, *, whole: bool) -> bool:
+    """Whether something looks like a series that was not found; what a window cuts off at its end does not count.
+
+    `objects` is where the series that were found are, in the order of the text.
+    """
     end = 0
     spans: list[tuple[int, int]] = []
-    for one in found:
-        if one.start - end >= _SHORTEST:
-            spans.append((end, one.start))
-        end = max(end, one.end)
+    for starts, ends in objects:
+        if starts - end >= _SHORTEST:
+            spans.append((end, starts))
+        end = max(end, ends)
     stop = len(text)
     if not whole:
         last = max(text.rfind(key, end) for key in _FIRST_KEYS)
@@ -71,16 +72,14 @@ def _has(text: bytes, start: int, end: int, beginning: bytes, key: re.Pattern[by
     return False
 
 
-def known_json(text: bytes, found: Sequence[Series], axes: Sequence[Axis]) -> int:
-    """Up to which byte all that stands outside strings is words of JSON; 0 where that is not asked: without series."""
-    if not found:
+def known_json(text: bytes, read: _Spans) -> int:
+    """Up to which byte all that stands outside strings is words of JSON; 0 where that is not asked: without series.
+
+    `read` is what is known to be JSON already.
+    """
+    if not read:
         return 0
-    places: list[tuple[int, int]] = [(axis.start, axis.end) for axis in axes]
-    for one in found:
-        places.append((one.values_start, one.values_end))
-        if one.form != "frame":
-            places.append((one.labels_start, one.labels_end))
-    places.sort()
+    places = sorted(read)
     edges = [0, *(edge for place in places for edge in place), len(text)]
     spans = list(zip(edges[::2], edges[1::2], strict=True))
     if _length(spans) <= _AT_ONCE:

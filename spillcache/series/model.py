@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 #: Series that are told of one payload at most.
 MAX_SERIES = 10_000
@@ -45,6 +47,54 @@ class Series(NamedTuple):
     last: str
 
 
+class SeriesColumns(Sequence[Series]):
+    """Series kept by columns, as they are found and stored; a row is made when it is asked for.
+
+    An instant vector has a series for each sample, and most of them nobody asks for. Raises `ValueError` for columns
+    that belong to no series.
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: Iterable[Iterable[Any]] = ((),) * len(Series._fields)) -> None:
+        self.columns: tuple[list[Any], ...] = tuple(list(column) for column in columns)
+        if len(self.columns) != len(Series._fields) or len(set(map(len, self.columns))) > 1:
+            raise ValueError("series have a column for each field, all of one length")
+
+    def append(self, row: Series) -> None:
+        """Add one series."""
+        for column, value in zip(self.columns, row, strict=True):
+            column.append(value)
+
+    def extend(self, columns: Iterable[Iterable[Any]]) -> None:
+        """Add series, given by columns of one length."""
+        for column, values in zip(self.columns, columns, strict=True):
+            column.extend(values)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @overload
+    def __getitem__(self, place: int) -> Series: ...
+    @overload
+    def __getitem__(self, place: slice) -> SeriesColumns: ...
+    def __getitem__(self, place: int | slice) -> Series | SeriesColumns:
+        taken = (column[place] for column in self.columns)
+        return SeriesColumns(taken) if isinstance(place, slice) else Series._make(taken)
+
+    def __iter__(self) -> Iterator[Series]:
+        return map(Series._make, zip(*self.columns, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SeriesColumns) and self.columns == other.columns
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, islice(self, 2)))
+        return f"<{len(self)} series: {shown}, …>" if len(self) > 2 else f"<{len(self)} series: {shown}>"
+
+
 class Axis(NamedTuple):
     """The times of a data frame, `start`..`end` with the brackets, when each is `step` (spelled) after the one before.
 
@@ -69,7 +119,7 @@ class SeriesTable:
     payload may look like the compact view, so nothing there is written in short.
     """
 
-    series: tuple[Series, ...] = ()
+    series: SeriesColumns = field(default_factory=SeriesColumns)
     axes: tuple[Axis, ...] = ()
     partial: tuple[str, ...] = ()
     known_json: int = 0

@@ -1,22 +1,26 @@
 """Lists of samples: whether they have exactly the form that is expected, and what their numbers say.
 
-A list is `[[time,"value"],…]` or, of an instant vector, `[time,"value"]`. Its form is checked by taking away all that a
-number may consist of: what is left must be the bare skeleton of so many samples. Numbers are compared as parsed, and
-told as spelled. Times are plain numbers, without an exponent, and no number is longer than MOST_DIGITS: the compact
-view writes them as they are, and `1e+5` would read as a time and a step there.
+A list is `[[time,"value"],…]` or, of an instant vector, `[time,"value"]`. Numbers are compared as parsed, and told as
+spelled. Times are plain numbers, without an exponent, and no number is longer than MOST_DIGITS: the compact view writes
+them as they are, and `1e+5` would read as a time and a step there.
 """
 
 from __future__ import annotations
 
-import functools
 import math
+from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
 
 _BLANKS = b" \t\r\n"
-NUMBER = b"0123456789.eE+-NaInf"
-_NUMBER_OR_BLANK = NUMBER + _BLANKS
+_NUMBER = b"0123456789.eE+-NaInf"
+_NUMBER_OR_COMMA = _NUMBER + b","
+_NUMBER_OR_BLANK = _NUMBER + _BLANKS
+_AROUND_TIME = b"[]," + _BLANKS
+#: Of so many lists the times are remembered: an answer to several queries has several.
+_REMEMBERED = 8
 #: Characters of a number at most: the longest that a float spells out is 330.
 MOST_DIGITS = 400
 
@@ -33,33 +37,64 @@ class Told(NamedTuple):
     last: str
 
 
-def tell_samples(written: bytes) -> Told | None:
-    """What `[[time,"value"],…]` says; None when it has not exactly this form, blanks aside."""
-    skeleton = written.translate(None, _NUMBER_OR_BLANK)
-    count = len(skeleton) // 6
+class SampleReader:
+    """Reads lists of samples, one after the other.
+
+    What stands between the values of the last ones is remembered: the series of an answer have the same times, as a
+    rule, and what was checked once is only compared then.
+    """
+
+    def __init__(self) -> None:
+        self._last: deque[_Times] = deque(maxlen=_REMEMBERED)
+
+    def tell(self, written: bytes) -> Told | None:
+        """What `[[time,"value"],…]` says; None when it has not exactly this form, blanks aside."""
+        pieces = written.split(b'"')
+        between, spelled = pieces[::2], pieces[1::2]
+        times = self._times(between)
+        if times is None:
+            return None
+        count = len(spelled)
+        if spelled[0] == spelled[-1] and spelled.count(spelled[0]) == count:  # many never change
+            spelled = spelled[:1]
+        values = read_values(spelled)
+        if values is None:
+            return None
+        extremes, nan = find_extremes(values)
+        if nan == len(values):
+            nan = count
+        least, greatest = (spelled[place].decode() for place in extremes) if extremes else ("", "")
+        return Told(count, nan, times.first, times.last, least, greatest, spelled[-1].decode())
+
+    def _times(self, between: list[bytes]) -> _Times | None:
+        """What `[[1,`, `],[2,`, …, `]]` says."""
+        for times in self._last:
+            if times.between == between:
+                return times
+        read = _read_times(between)
+        if read is not None:
+            self._last.appendleft(read)
+        return read
+
+
+class _Times(NamedTuple):
+    """The times of a list of samples: what stands between the values, and the first and the last of them."""
+
+    between: list[bytes]
+    first: str
+    last: str
+
+
+def _read_times(between: list[bytes]) -> _Times | None:
+    bare = b'""'.join(between)
+    skeleton = bare.translate(None, _NUMBER_OR_BLANK)
+    count = len(between) - 1
     if not count or skeleton != b"[%b]" % (b'[,""],' * count)[:-1]:
         return None
-    text = written
-    pieces = written.split(b'"')
-    if b" " in written or b"\n" in written or b"\t" in written or b"\r" in written:
-        text = written.translate(None, _BLANKS)
-        before, pieces = pieces, text.split(b'"')
-        if pieces[1::2] != before[1::2] or not _is_json(written):  # blanks within a value, or within a time
-            return None
-    spelled = pieces[1::2]
-    if max(map(len, spelled)) > MOST_DIGITS or not _are_times(b"".join(pieces[::2])):
+    if b"e" in bare or b"E" in bare or _has_longer(bare) or not _is_json(bare):
         return None
-    values = read_values(spelled)
-    if values is None:
-        return None
-    first_time = text[2 : text.index(b",")].decode()
-    last_time = text[text.rindex(b"[") + 1 : text.rindex(b",")].decode()
-    last = spelled[-1].decode()
-    extremes, nan = find_extremes(values)
-    if extremes is None:
-        return Told(count, nan, first_time, last_time, "", "", last)
-    least, greatest = (spelled[place].decode() for place in extremes)
-    return Told(count, nan, first_time, last_time, least, greatest, last)
+    first, last = (between[place].translate(None, _AROUND_TIME).decode() for place in (0, count - 1))
+    return _Times(between, first, last)
 
 
 def _is_json(written: bytes) -> bool:
@@ -68,15 +103,6 @@ def _is_json(written: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-@functools.lru_cache(maxsize=4)  # the series of one answer have the same times, as a rule
-def _are_times(skeleton: bytes) -> bool:
-    """Whether the times of `[[1,],[2,]]`, a list without its values, are numbers of JSON without exponents."""
-    times = skeleton.translate(None, b"[]").replace(b",,", b",")
-    if b"e" in times or b"E" in times or max(map(len, times.split(b","))) > MOST_DIGITS:
-        return False
-    return _is_json(b"[%b0]" % times)
 
 
 def find_extremes(values: list[float | None]) -> tuple[tuple[int, int] | None, int]:
@@ -97,9 +123,11 @@ def find_extremes(values: list[float | None]) -> tuple[tuple[int, int] | None, i
     return (min(shown, key=weigh), max(shown, key=weigh)), nan  # type: ignore[arg-type]  # none of these is None
 
 
-def read_values(spelled: list[bytes]) -> list[float | None] | None:
-    """Values, of which every character may stand in a number: None for NaN, and no list where one is no number."""
+def read_values(spelled: Sequence[bytes]) -> list[float | None] | None:
+    """The numbers that values spell, None for NaN; no list where one is no number, or longer than MOST_DIGITS."""
     joined = b",".join(spelled)
+    if joined.translate(None, _NUMBER_OR_COMMA) or _has_longer(joined):
+        return None
     try:
         numbers: list[float | None] = orjson.loads(b"[%b]" % joined.replace(b"NaN", b"null"))
         return numbers if len(numbers) == len(spelled) else None
@@ -109,3 +137,15 @@ def read_values(spelled: list[bytes]) -> list[float | None] | None:
         return [None if math.isnan(value) else value for value in map(float, spelled)]
     except ValueError:
         return None
+
+
+def _has_longer(joined: bytes) -> bool:
+    """Whether anything between commas is longer than MOST_DIGITS.
+
+    As a rule no half of that is without a comma, which is found sooner than each number's length.
+    """
+    half = MOST_DIGITS // 2
+    for start in range(0, len(joined) - half, half):
+        if joined.find(b",", start, start + half) < 0:
+            return max(map(len, joined.split(b","))) > MOST_DIGITS
+    return False

@@ -19,7 +19,7 @@ import zstandard
 
 from spillcache.digest import seal, unseal
 from spillcache.errors import SpillCorrupt
-from spillcache.series.model import FORMS, Axis, Series, SeriesTable
+from spillcache.series.model import FORMS, Axis, SeriesColumns, SeriesTable
 
 FIELD = "series"
 MARK_FIELD = "has"
@@ -27,7 +27,6 @@ MARK_FIELD = "has"
 _MARK = b"a table of series"
 _WORD = 8
 _COLUMNS = 9
-_TEXTS = 6
 _WHOLE_NUMBER = np.dtype("<i8")
 
 
@@ -45,14 +44,14 @@ def check_mark(stored: bytes, spill_id: str) -> None:
 def encode_series(table: SeriesTable, spill_id: str) -> bytes:
     """The bytes of field `series`."""
     count = len(table.series)
-    parts = list(zip(*table.series, strict=True)) or [()] * (_COLUMNS + _TEXTS)
-    forms = [FORMS.index(form) for form in parts[0]]
-    columns = np.array([forms, *parts[1:_COLUMNS]], _WHOLE_NUMBER).reshape(_COLUMNS, count)
+    forms, *rest = table.series.columns
+    numbers, texts = rest[: _COLUMNS - 1], rest[_COLUMNS - 1 :]
+    columns = np.array([list(map(FORMS.index, forms)), *numbers], _WHOLE_NUMBER)
     columns[2:7] -= columns[1]  # places, told from where the series begins
     columns[1] = np.diff(columns[1], prepend=0)
     planes = columns.view(np.uint8).reshape(_COLUMNS, count, _WORD).transpose(0, 2, 1)
     head = orjson.dumps([count, table.partial, [tuple(axis) for axis in table.axes], table.known_json])
-    body = b"%b\n%b%b" % (head, planes.tobytes(), orjson.dumps(parts[_COLUMNS:]))
+    body = b"%b\n%b%b" % (head, planes.tobytes(), orjson.dumps(texts))
     return seal(spill_id, 0, FIELD, zstandard.compress(body, 1))
 
 
@@ -63,22 +62,17 @@ def decode_series(stored: bytes, spill_id: str) -> SeriesTable:
     try:
         head, _, packed = zstandard.decompress(unseal(spill_id, 0, FIELD, stored)).partition(b"\n")
         count, partial, axes, known_json = orjson.loads(head)
-        series = _unpacked(packed, count) if count else ()
-        return SeriesTable(series, tuple(Axis(*axis) for axis in axes), tuple(partial), known_json)
+        return SeriesTable(_unpacked(packed, count), tuple(Axis(*axis) for axis in axes), tuple(partial), known_json)
     except (zstandard.ZstdError, ValueError, TypeError, IndexError):
         raise SpillCorrupt("the table of series does not have its form") from None
 
 
-def _unpacked(packed: bytes, count: int) -> tuple[Series, ...]:
+def _unpacked(packed: bytes, count: int) -> SeriesColumns:
     size = _COLUMNS * _WORD * count
     planes = np.frombuffer(packed, np.uint8, size)
     rows = planes.reshape(_COLUMNS, _WORD, count).transpose(0, 2, 1).copy()
     columns = rows.reshape(_COLUMNS, count * _WORD).view(_WHOLE_NUMBER)
     columns[1] = np.cumsum(columns[1])
     columns[2:7] += columns[1]
-    texts = zip(*orjson.loads(packed[size:]), strict=True)
-    rows_of_numbers: list[list[int]] = columns.T.tolist()
-    return tuple(
-        Series(FORMS[form], *(*places, *spelled))
-        for (form, *places), spelled in zip(rows_of_numbers, texts, strict=True)
-    )
+    forms, *numbers = columns.tolist()
+    return SeriesColumns((map(FORMS.__getitem__, forms), *numbers, *orjson.loads(packed[size:])))

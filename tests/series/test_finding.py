@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.series.documents import documents, matrices
 from tests.strategies import payloads
 
 
-def told(text: bytes) -> tuple[Series, ...]:
+def told(text: bytes) -> Sequence[Series]:
     """The series of a whole payload."""
     return find_series(text, whole=True).series
 
