@@ -19,6 +19,7 @@ from benchmarks.spills import Read, Spills, store
 from benchmarks.timing import WARM, Times, interleave, interleave_async
 from spillcache import Page
 from spillcache.sync import SpillCache
+from spillcache.watch import Watcher
 
 BUDGET = 7_500  #: the default, so that no call has to name it
 BAR, BAR_LARGE = 2.0, 1.1
@@ -38,11 +39,11 @@ def measure(scale: Scale) -> Findings:
             runs = {"sync": [_sync(cache, server.url, spills, scale, turn) for turn in range(scale.repeats)]}
         for loop, factory in _loops().items():
             runs[loop] = [_asyncio(server.url, spills, scale, loop, factory, turn) for turn in range(scale.repeats)]
-        counts = _commands(server.url)
+        counts = _commands(server.url), _first_of_result(server.url)
     figures = [
         figure for side, times in runs.items() for figure in _figures(side, times, spills.large_segments, scale.large)
     ]
-    return Findings((*figures, counts), (_detail(runs),))
+    return Findings((*figures, *counts), (_detail(runs),))
 
 
 def _loops() -> dict[str, Callable[[], asyncio.AbstractEventLoop] | None]:
@@ -139,6 +140,39 @@ def _commands(url: str) -> Figure:
         exact=True,
         digits=0,
         note=f"{len(counts)} pages; page 1, which renews, takes {sum(first.values())} ({_listed(first)})",
+    )
+
+
+class _RoundTrips(Watcher):
+    """Counts the operations on Redis, each of which is one round trip."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def redis_used(self, operation: str, waited_s: float, took_s: float) -> None:
+        """Count it."""
+        self.count += 1
+
+
+def _first_of_result(url: str) -> Figure:
+    """Round trips of the first page of a named result, which finds the result and renews the lease."""
+    watcher = _RoundTrips()
+    with caches.open_sync(url, watcher=watcher) as cache, redis.Redis.from_url(url) as asking:
+        spill_id = cache.put(corpora.batch()).spill_id
+        assert spill_id is not None
+        counts, ran = [], dict[str, int]()
+        for number in range(1, 1 + (cache.stat(spill_id).results or 0)):
+            before, trips = caches.commands(asking), watcher.count
+            cache.page(spill_id, result=number)
+            counts.append(watcher.count - trips)
+            ran = caches.difference(before, caches.commands(asking))
+    return Figure(
+        "Redis round trips of the first page of a named result",
+        Spread.of(counts),
+        bar="≤ 2",
+        limit=2,
+        digits=0,
+        note=f"{len(counts)} results; each {_listed(ran)}: the lease is renewed with the second",
     )
 
 

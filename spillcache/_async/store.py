@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from redis import exceptions as theirs
 from redis.asyncio import Redis, RedisCluster
@@ -42,6 +42,9 @@ Client = Redis | RedisCluster
 Field = bytes | None
 
 OLDEST_SERVER = (6, 2)
+
+#: So long a server's clock is counted on after it was asked, in seconds: after a failover it may be another server's.
+_CLOCK_S = 60.0
 
 
 class Store:
@@ -76,6 +79,7 @@ class Store:
         self._write_deadline_s = write_deadline_s
         self._wait_replicas = wait_replicas
         self._watcher = watcher
+        self._clocks: dict[str, _Clock] = {}  # of each node that was asked
         self._gate = Gate(min(concurrency, _connections(client)))  # a pool raises where a gate waits
 
     def key(self, spill_id: str, segment: int) -> str:
@@ -89,15 +93,35 @@ class Store:
         return values
 
     async def now_ms(self, spill_id: str) -> int:
-        """The time on the server that holds the spill, in Unix milliseconds."""
-        node = self._node(spill_id)
-        ask = (lambda: self._command("TIME", **node)) if node else (lambda: self._idempotent("TIME"))
-        seconds, micros = await self._read("time", ask)
-        return int(seconds) * 1000 + int(micros) // 1000
+        """The time on the server that holds the spill, in Unix milliseconds: asked once a minute, and counted on."""
+        target = self._node(spill_id)
+        node = "" if target is None else str(target.name)
+        clock = self._clocks.get(node)
+        now = time.monotonic()
+        if clock is None or now - clock.asked >= _CLOCK_S:
+            options = {} if target is None else {"target_nodes": target}
+            ask = (lambda: self._command("TIME", **options)) if options else (lambda: self._idempotent("TIME"))
+            seconds, micros = await self._read("time", ask)
+            clock = self._clocks[node] = _Clock(int(seconds) * 1000 + int(micros) // 1000, now)
+        return clock.told_ms + int((now - clock.asked) * 1000)
 
-    async def renew(self, spill_id: str, segments: int, ttl_ms: int) -> bool:
-        """Give every segment a full TTL again. False when one of them is gone."""
+    async def renew(self, spill_id: str, segments: int, ttl_ms: int | None) -> bool:
+        """Give every segment a full TTL again, or with None leave it as it is. False when one of them is gone."""
         return await self._read("renew", lambda: self._renew(spill_id, range(segments), ttl_ms))
+
+    async def read_renewing(
+        self, spill_id: str, segment: int, fields: Sequence[str], segments: int, ttl_ms: int | None
+    ) -> tuple[list[Field], bool]:
+        """What `read` and `renew` say, in one round trip."""
+
+        async def ask() -> list[Any]:
+            pipeline = self._client.pipeline(transaction=False)
+            pipeline.execute_command("HMGET", self.key(spill_id, segment), *fields)
+            self._add_renewals(pipeline, spill_id, range(segments), ttl_ms)
+            return _checked(await pipeline.execute(raise_on_error=False))
+
+        values, *left = await self._read("read_renewing", ask)
+        return values, all(reply > 0 for reply in left)
 
     async def lease_left_ms(self, spill_id: str, segments: int) -> int:
         """The shortest remaining TTL of all segments; ≤ 0 when one is gone."""
@@ -212,16 +236,25 @@ class Store:
                 pass  # a kept connection may have gone stale; what is really wrong, the ordinary way finds out
         return await self._command(*command)
 
-    async def _renew(self, spill_id: str, segments: Sequence[int], ttl_ms: int) -> bool:
+    async def _renew(self, spill_id: str, segments: Sequence[int], ttl_ms: int | None) -> bool:
         pipeline = self._client.pipeline(transaction=False)
-        for segment in segments:
-            pipeline.execute_command("PEXPIRE", self.key(spill_id, segment), ttl_ms)
-        return all(_checked(await pipeline.execute(raise_on_error=False)))
+        self._add_renewals(pipeline, spill_id, segments, ttl_ms)
+        return all(reply > 0 for reply in _checked(await pipeline.execute(raise_on_error=False)))
 
-    def _node(self, spill_id: str) -> dict[str, Any]:
+    def _add_renewals(self, pipeline: Any, spill_id: str, segments: Sequence[int], ttl_ms: int | None) -> None:
+        """Add commands that answer more than 0 for a segment that is there."""
+        for segment in segments:
+            key = self.key(spill_id, segment)
+            if ttl_ms is None:
+                pipeline.execute_command("PTTL", key)
+            else:
+                pipeline.execute_command("PEXPIRE", key, ttl_ms)
+
+    def _node(self, spill_id: str) -> Any:
+        """The node of a cluster that holds the spill; None without a cluster."""
         if not isinstance(self._client, RedisCluster):
-            return {}
-        return {"target_nodes": self._client.get_node_from_key(self.key(spill_id, 0))}
+            return None
+        return self._client.get_node_from_key(self.key(spill_id, 0))
 
     async def _read(self, name: str, operation: Operation[T]) -> T:
         return await self._run(name, self._read_deadline_s, operation)
@@ -253,6 +286,13 @@ class Store:
             # Who never got a place has waited all the time.
             waited = began - came if began > came else ended - came
             self._watcher.redis_used(name, waited, ended - came - waited)
+
+
+class _Clock(NamedTuple):
+    """What a server's clock told, in Unix milliseconds, and when it was asked by ours, in monotonic seconds."""
+
+    told_ms: int
+    asked: float
 
 
 def translate(error: Exception) -> SpillError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
@@ -216,10 +216,9 @@ class Reader:
     def _first_of_result(self, spill_id: str, result: str | int, tenant: str, terms: Terms) -> Page:
         manifest, contents = self._contents(spill_id, tenant, None)
         found = self._find(contents, result)
-        stamp = self._lease(spill_id, manifest, None)
-        state = Cursor(WalkKind.RESULT, found.start, stamp, self._new_walk(), found.start, found.end)
         room = self._room(terms)
-        window = self._window(spill_id, found.start, reach(room, terms.wire), (), tenant, stamp)
+        window = self._window(spill_id, found.start, reach(room, terms.wire), (), tenant, None, manifest)
+        state = Cursor(WalkKind.RESULT, found.start, window.stamp, self._new_walk(), found.start, found.end)
         return self._page(window, state, room, spill_id, tenant, terms)
 
     def _continue(self, spill_id: str, state: Cursor, tenant: str, terms: Terms) -> Page:
@@ -281,20 +280,34 @@ class Reader:
             )
 
     def _window(
-        self, spill_id: str, position: int, length: int, extra: tuple[str, ...], tenant: str, stamp: int | None
+        self,
+        spill_id: str,
+        position: int,
+        length: int,
+        extra: tuple[str, ...],
+        tenant: str,
+        stamp: int | None,
+        leased: Manifest | None = None,
     ) -> _Window:
-        """Manifest and the chunks from `position` on, as far as `length` or the segment's end: one command."""
+        """Manifest and the chunks from `position` on, as far as `length` or the segment's end: one command.
+
+        The lease of `leased`, the spill's manifest if that is known already, is renewed in the same round trip.
+        """
         first = position // CHUNK_BYTES
         segment = first // SEGMENT_CHUNKS
         fields = chunk_fields(first, (position + length) // CHUNK_BYTES + 1)
-        stored = self._store.read(spill_id, segment, (MANIFEST_FIELD, *extra, *fields))
+        asked = (MANIFEST_FIELD, *extra, *fields)
+        if leased is None:
+            stored = self._store.read(spill_id, segment, asked)
+        else:
+            stored, stamp = self._read_leasing(spill_id, leased, segment, asked)
         manifest = self._opened(stored[0], spill_id, segment, tenant, stamp)
         last = min(first + len(fields), manifest.chunks)
         if first >= last:
             raise SpillCorrupt("the cursor points beyond the payload")
         frames = stored[1 + len(extra) : 1 + len(extra) + last - first]
         chunks = [_decoded(frame, spill_id, index, manifest.size) for index, frame in enumerate(frames, first)]
-        return _Window(manifest, join(chunks), first * CHUNK_BYTES, stored[1 : 1 + len(extra)])
+        return _Window(manifest, join(chunks), first * CHUNK_BYTES, stored[1 : 1 + len(extra)], stamp or LEASE_EPOCH)
 
     def _manifest(self, spill_id: str, tenant: str) -> Manifest:
         (stored,) = self._store.read(spill_id, 0, [MANIFEST_FIELD])
@@ -339,21 +352,44 @@ class Reader:
         # Stamps are whole seconds, so up to one more may have passed.
         if stamp is not None and 0 <= now - stamp <= manifest.ttl_ms / 4000 - 1:
             return stamp
-        renewed = LEASE_EPOCH if stamp is None else stamp
-        segments = segment_count(manifest.chunks)
+        old = LEASE_EPOCH if stamp is None else stamp
         try:
-            if self._store.now_ms(spill_id) - manifest.created_ms < manifest.max_age_ms:
-                whole = self._store.renew(spill_id, segments, stored_ttl_ms(manifest.ttl_ms))
-                renewed = now
-                self._watcher.lease_renewed(whole)
-            else:  # too old to renew, and a shorter TTL is never sent: a negative one would delete
-                whole = self._store.lease_left_ms(spill_id, segments) > 0
+            ttl_ms = self._renewable_ms(spill_id, manifest)
+            whole = self._store.renew(spill_id, segment_count(manifest.chunks), ttl_ms)
         except StoreError as failure:
-            _log.warning("lease_not_renewed", extra={"code": failure.code})
-            return renewed
+            return self._not_renewed(failure, old)
+        return self._renewed(whole, ttl_ms, now, old)
+
+    def _read_leasing(
+        self, spill_id: str, manifest: Manifest, segment: int, fields: Sequence[str]
+    ) -> tuple[list[Field], int]:
+        """Fields of a segment, and the stamp of the lease, renewed in the same round trip as by a first page."""
+        now = self._now()
+        try:
+            ttl_ms = self._renewable_ms(spill_id, manifest)
+            segments = segment_count(manifest.chunks)
+            stored, whole = self._store.read_renewing(spill_id, segment, fields, segments, ttl_ms)
+        except StoreError as failure:
+            stamp = self._not_renewed(failure, LEASE_EPOCH)
+            return self._store.read(spill_id, segment, fields), stamp
+        return stored, self._renewed(whole, ttl_ms, now, LEASE_EPOCH)
+
+    def _renewable_ms(self, spill_id: str, manifest: Manifest) -> int | None:
+        """The TTL to give; None for a spill too old to renew: a shorter one is never sent, a negative one deletes."""
+        age_ms = self._store.now_ms(spill_id) - manifest.created_ms
+        return stored_ttl_ms(manifest.ttl_ms) if age_ms < manifest.max_age_ms else None
+
+    def _renewed(self, whole: bool, ttl_ms: int | None, now: int, old: int) -> int:
+        """The stamp after all segments got a TTL, or were only looked at."""
+        if ttl_ms is not None:
+            self._watcher.lease_renewed(whole)
         if not whole:
             raise SpillLost("part of the spill is gone: it was evicted or deleted")
-        return renewed
+        return old if ttl_ms is None else now
+
+    def _not_renewed(self, failure: StoreError, old: int) -> int:
+        _log.warning("lease_not_renewed", extra={"code": failure.code})
+        return old
 
     def _find(self, contents: Contents, result: str | int) -> Result:
         place = compute(_work(contents), find_result, contents.inventory, result)
@@ -385,12 +421,16 @@ class Reader:
 
 
 class _Window(NamedTuple):
-    """What one command brought: the manifest, consecutive chunks joined, where they start, and other fields."""
+    """What one command brought: the manifest, consecutive chunks joined, where they start, and other fields.
+
+    `stamp` is the lease's: the given one, or of now where it was renewed; LEASE_EPOCH where it is not known.
+    """
 
     manifest: Manifest
     chunk: Chunk
     start: int
     extra: list[Field]
+    stamp: int
 
 
 def is_named(result: str | int | None) -> TypeGuard[str | int]:

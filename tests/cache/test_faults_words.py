@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 import pytest
 import redis
@@ -78,14 +79,15 @@ async def test_a_server_that_fails_at_any_command_makes_errors_and_logs_that_tel
     """redis-py puts commands, payload and keys among them, into its own exceptions."""
     spill_id = new_id(bytes(15))
     with proxy(redis_url) as between:
+        between.watch()
         async with cache_on(between.url, random=bytes, tenant=TENANT) as cache:
-            between.watch()
             await cache.put(PAYLOAD)
             page = await cache.page(spill_id)
-            # What follows renews the lease; where that fails the page is served all the same.
-            for number in range(between.names.index("HMGET") + 1):
-                between.watch(from_number_on(number, Fate.CUT))
-                (error,) = await errors_of(lambda: _put_and_read(cache))
+        # What follows renews the lease; where that fails the page is served all the same.
+        for number in range(between.names.index("HMGET") + 1):
+            between.watch(from_number_on(number, Fate.CUT))
+            async with cache_on(between.url, random=bytes, tenant=TENANT) as cache:  # each asks for the time anew
+                (error,) = await errors_of(partial(_put_and_read, cache))
                 assert_discreet(words_of(error), spill_id, page.next_cursor or "")
     assert_discreet(logged(caplog), spill_id, page.next_cursor or "")
 

@@ -178,6 +178,20 @@ async def test_renewing_renews_every_segment_or_says_that_one_is_gone(store: Sto
         await store.keep(ID, range(3), TTL_MS)
 
 
+async def test_the_servers_clock_is_asked_once_a_minute(
+    store: Store, between: Proxy, admin: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And counted on in between."""
+    between.watch()
+    told = [await store.now_ms(ID) for _ in range(3)]
+    assert sorted(told) == told
+    assert abs(told[0] - admin.time()[0] * 1000) < 10_000
+    assert between.names.count("TIME") == 1
+    monkeypatch.setattr("spillcache._async.store._CLOCK_S", 0)
+    await store.now_ms(ID)
+    assert between.names.count("TIME") == 2
+
+
 async def test_removing_uses_a_command_for_each_segment(store: Store, between: Proxy, redis_url: str) -> None:
     """Neither a full server, which refuses transactions, nor a half-moved slot can then refuse it."""
     for segment in range(3):

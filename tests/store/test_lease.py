@@ -11,6 +11,7 @@ import redis
 from spillcache import SpillCache
 from spillcache.errors import SpillExpired, SpillLost, SpillNotFound
 from spillcache.frame import SEGMENT_BYTES
+from spillcache.watch import Watcher
 from tests.servers.caches import cache_on, gather, key_of, metrics, noise
 from tests.servers.proxy import Command, Fate, proxy
 from tests.servers.waiting import until
@@ -27,6 +28,17 @@ class Clock:
     def __call__(self) -> float:
         """Unix seconds."""
         return self.now
+
+
+class _RoundTrips(Watcher):
+    """Notes each operation on Redis: it is one round trip."""
+
+    def __init__(self) -> None:
+        self.operations: list[str] = []
+
+    def redis_used(self, operation: str, waited_s: float, took_s: float) -> None:
+        """Note it."""
+        self.operations.append(operation)
 
 
 @pytest.fixture
@@ -101,8 +113,7 @@ async def test_beyond_the_maximum_age_nothing_renews_and_nothing_is_shortened(
     clock = Clock()
     async with cache_on(redis_url, clock=clock, max_age_s=0.001) as cache:
         spill_id = (await cache.put(metrics())).spill_id
-        old = admin.time()
-        until(lambda: admin.time() > (old[0], old[1] + 1_000), "the server's clock moves on")
+        _wait_a_millisecond(admin)
         assert admin.pexpire(key_of(spill_id), 5_000_000)
         page = await cache.page(spill_id)
         clock.now += 1_000
@@ -115,8 +126,7 @@ async def test_an_old_spill_of_which_a_segment_is_gone_is_lost(redis_url: str, a
     """Though nothing renews it, a page 1 still looks whether all of it is there."""
     async with cache_on(redis_url, max_age_s=0.001) as cache:
         spill_id = (await cache.put(noise(SEGMENT_BYTES + 1))).spill_id
-        old = admin.time()
-        until(lambda: admin.time() > (old[0], old[1] + 1_000), "the server's clock moves on")
+        _wait_a_millisecond(admin)
         admin.delete(key_of(spill_id, 1))
         with pytest.raises(SpillLost):
             await cache.page(spill_id)
@@ -139,6 +149,60 @@ async def test_a_renewal_that_fails_leaves_the_page_served_and_the_next_one_trie
             between.watch()
             await cache.page(page.spill_id, cursor=page.next_cursor)
             assert ttl_of(admin, page.spill_id) == 1200
+
+
+async def test_the_first_page_of_a_result_takes_two_round_trips(redis_url: str, admin: redis.Redis) -> None:
+    """The second brings its chunks and renews the lease of every segment; the server's clock is not asked again."""
+    watcher = _RoundTrips()
+    with proxy(redis_url) as between:
+        async with cache_on(between.url, watcher=watcher) as cache:
+            spill_id = (await cache.put(metrics())).spill_id
+            shorten(admin, spill_id)
+            watcher.operations.clear()
+            between.watch()
+            await cache.page(spill_id, result=1)
+            assert [name for name in between.names if name in {"HMGET", "PEXPIRE", "TIME"}] == [
+                "HMGET",
+                "HMGET",
+                "PEXPIRE",
+            ]
+            assert watcher.operations == ["read", "read_renewing"]
+            assert ttl_of(admin, spill_id) == 1200
+
+
+@pytest.mark.parametrize("failing", ["PEXPIRE", "TIME"])
+async def test_the_first_page_of_a_result_is_served_where_only_its_renewal_fails(
+    redis_url: str, admin: redis.Redis, failing: str
+) -> None:
+    """Then by a command of its own; the next page tries again."""
+    with proxy(redis_url) as between:
+        async with cache_on(redis_url) as writer:
+            spill_id = (await writer.put(metrics())).spill_id
+        shorten(admin, spill_id)
+        async with cache_on(between.url) as cache:
+            between.watch(lambda command: Fate.CUT if command.name == failing else Fate.FORWARD)
+            page = await cache.page(spill_id, result=1, budget=2_000)
+            assert metrics()[page.start : page.end] == page.data
+            assert ttl_of(admin, spill_id) == 100
+            between.watch()
+            await cache.page(spill_id, cursor=page.next_cursor, budget=2_000)
+            assert ttl_of(admin, spill_id) == 1200
+
+
+async def test_a_first_page_of_a_result_finds_a_lost_segment(redis_url: str, admin: redis.Redis) -> None:
+    """Also one that the result does not lie in; and a spill too old to renew is looked at all the same."""
+    payload = b'{"results":[%b]}' % b",".join(b'{"name":"%d","value":"%b"}' % (at, b"x" * 90_000) for at in range(60))
+    for max_age_s in (3_600, 0.001):
+        async with cache_on(redis_url, max_age_s=max_age_s) as cache:
+            spill_id = (await cache.put(payload)).spill_id
+            if max_age_s < 1:
+                _wait_a_millisecond(admin)
+            admin.pexpire(key_of(spill_id), 5_000_000)
+            await cache.page(spill_id, result=1)
+            assert ttl_of(admin, spill_id) == (1_200 if max_age_s > 1 else 5_000)
+            admin.delete(key_of(spill_id, 1))
+            with pytest.raises(SpillLost):
+                await cache.page(spill_id, result=1)
 
 
 async def test_a_spill_whose_ttl_ran_out_is_expired_for_who_read_it_and_not_found_for_others(redis_url: str) -> None:
@@ -199,6 +263,11 @@ async def begin(cache: SpillCache, how: str, spill_id: str) -> None:
         await cache.stat(spill_id)
     else:
         await cache.fetch(spill_id)
+
+
+def _wait_a_millisecond(admin: redis.Redis) -> None:
+    old = admin.time()
+    until(lambda: admin.time() > (old[0], old[1] + 1_000), "the server's clock moves on")
 
 
 def _cut_renewals(command: Command) -> Fate:
