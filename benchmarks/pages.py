@@ -169,6 +169,7 @@ def _first_of_result(url: str) -> Figure:
     return Figure(
         "Redis round trips of the first page of a named result",
         Spread.of(counts),
+        unit="round trips",
         bar="≤ 2",
         limit=2,
         digits=0,
