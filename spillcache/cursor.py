@@ -95,35 +95,23 @@ def is_given(cursor: str | None) -> TypeGuard[str]:
     return bool(trim(cursor))
 
 
-def continues_inventory(cursor: str) -> bool:
-    """Whether what looks like a cursor continues the list of results, and not pages. Nothing is verified.
+def claimed_kind(cursor: str) -> WalkKind | None:
+    """What a cursor says that it continues, None where it does not look like one. Nothing is verified.
 
-    For faces whose one tool serves both: whichever verb is then called verifies it.
+    For faces whose one tool serves all kinds: whichever verb is then called verifies it.
     """
-    return _looks_like(cursor, WalkKind.INVENTORY)
-
-
-def continues_series(cursor: str) -> bool:
-    """Whether what looks like a cursor continues a list of series. Nothing is verified, as in `continues_inventory`."""
-    return _looks_like(cursor, WalkKind.SERIES)
-
-
-def continues_compact(cursor: str) -> bool:
-    """Whether what looks like a cursor continues the compact view. Nothing is verified, as in `continues_inventory`."""
-    return _looks_like(cursor, WalkKind.COMPACT)
+    trimmed = trim(cursor)
+    kind = _unpacked(trimmed)[0] & 15 if _SHAPE.fullmatch(trimmed) else len(_KINDS)
+    return _KINDS[kind] if kind < len(_KINDS) else None
 
 
 def refuse_raw(cursor: str) -> None:
     """Refuse a cursor of the compact view where the raw one is asked for in words. Raises `ArgumentsInvalid`."""
-    if continues_compact(cursor):
+    if claimed_kind(cursor) is WalkKind.COMPACT:
         raise ArgumentsInvalid(
             "this cursor continues the compact view, and view asks for the raw one",
             next_step="Leave out view to read on; to read the raw pages, call without this cursor.",
         )
-
-
-def _looks_like(cursor: str, kind: WalkKind) -> bool:
-    return bool(_SHAPE.fullmatch(trim(cursor))) and _raw(cursor)[0] & 15 == kind
 
 
 def encode_cursor(cursor: Cursor, keyring: Keyring, spill_id: str, tenant: str) -> str:
@@ -159,6 +147,10 @@ def _raw(text: str) -> bytes:
     trimmed = trim(text)
     if not _SHAPE.fullmatch(trimmed):
         raise CursorMalformed("this is not a cursor: it must be next_cursor of the previous page, copied exactly")
+    return _unpacked(trimmed)
+
+
+def _unpacked(trimmed: str) -> bytes:
     return binascii.a2b_base64(trimmed.encode().translate(_FROM_URL_SAFE))
 
 

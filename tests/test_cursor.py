@@ -19,9 +19,7 @@ from spillcache.cursor import (
     MAX_POSITION,
     Cursor,
     WalkKind,
-    continues_compact,
-    continues_inventory,
-    continues_series,
+    claimed_kind,
     decode_cursor,
     encode_cursor,
     is_given,
@@ -233,13 +231,11 @@ def test_what_is_signed_fits_its_bytes_or_fails_loudly() -> None:
 def test_what_a_cursor_continues_can_be_told_without_a_key(cursor: Cursor) -> None:
     """A face asks before it chooses the verb; the verb then verifies."""
     signed = encode_cursor(cursor, RING, SPILL, "t")
-    assert continues_inventory(f" {signed}\n") is (cursor.kind is WalkKind.INVENTORY)
-    assert continues_series(f" {signed}\n") is (cursor.kind is WalkKind.SERIES)
-    assert continues_compact(f" {signed}\n") is (cursor.kind is WalkKind.COMPACT)
+    assert claimed_kind(f" {signed}\n") is cursor.kind
 
 
 @given(st.text())
 def test_what_is_no_cursor_continues_no_inventory(text: str) -> None:
     """It goes to the verb for pages, which says what is wrong with it."""
-    assert continues_inventory(text) in (False, True)
-    assert not continues_inventory("start")
+    assert claimed_kind(text) in (None, *WalkKind)
+    assert claimed_kind("start") is None

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TypeGuard, TypeVar, Unpack, get_args
@@ -20,7 +21,7 @@ from spillcache._async.searching import Asked, Searcher
 from spillcache._async.store import Client, Store
 from spillcache._async.viewing import Viewer
 from spillcache._async.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
-from spillcache.cursor import continues_compact, is_given
+from spillcache.cursor import WalkKind, claimed_kind, is_given
 from spillcache.embedded.server import EmbeddedServer
 from spillcache.envelope import Ends, Envelope, ends_of, failed
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SlotMoved, SpillError, StoreUnavailable
@@ -37,6 +38,8 @@ from spillcache.watch import UNWATCHED, Refused, Watcher
 from spillcache.wire import Wire
 
 T = TypeVar("T")
+
+_VIEWS = get_args(View)
 
 _log = logging.getLogger("spillcache")
 
@@ -256,10 +259,10 @@ class SpillCache:
         `CursorError`, `ResultNotFound`, `ResultAmbiguous`, `BudgetTooSmall`, `StoreError`; `ArgumentsInvalid` where
         nothing in the compact view would be shorter.
         """
-        if view not in get_args(View):
+        if view not in _VIEWS:
             raise ArgumentsInvalid('view must be "raw" or "compact"')
         with self._watcher.act("page", spill_id):
-            if view == "compact" or (is_given(cursor) and continues_compact(cursor)):
+            if view == "compact" or (is_given(cursor) and claimed_kind(cursor) is WalkKind.COMPACT):
                 return await self._viewer().compact(
                     spill_id, cursor, result, tenant=self._who(tenant), terms=self._with(budget, wire)
                 )
@@ -484,17 +487,22 @@ class SpillCache:
     def _with(self, budget: int | None, wire: Wire | None) -> Terms:
         if budget is None and wire is None:
             return self._terms
-        return replace(
-            self._terms,
-            budget_bytes=self._terms.budget_bytes if budget is None else budget,
-            wire=self._terms.wire if wire is None else wire,
-        )
+        return _terms_with(self._terms, budget, wire)
 
     def _who(self, tenant: str | None) -> str:
         return self._tenant if tenant is None else tenant
 
     def _new_id(self) -> str:
         return new_id(self._terms.random(RANDOM_BYTES))
+
+
+@lru_cache(maxsize=64)  # the hosts that a server knows ask for a few budgets, on each page
+def _terms_with(terms: Terms, budget: int | None, wire: Wire | None) -> Terms:
+    return replace(
+        terms,
+        budget_bytes=terms.budget_bytes if budget is None else budget,
+        wire=terms.wire if wire is None else wire,
+    )
 
 
 def _is_file(payload: object) -> TypeGuard[Readable]:

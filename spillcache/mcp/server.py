@@ -153,5 +153,9 @@ class _Face:
         """Whose request it is and how many bytes its answers may have; what is logged meanwhile names the request."""
         caller = self._caller or caller_of(context.request.scope if context.request is not None else {})
         allowed = self._options.allowance(names_of_client(context, caller))
-        with structlog.contextvars.bound_contextvars(request_id=log_id(context, caller)):
+        request_id = log_id(context, caller)
+        if structlog.contextvars.get_contextvars().get("request_id") == request_id:  # the edge has bound it
+            yield caller, allowed
+            return
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
             yield caller, allowed

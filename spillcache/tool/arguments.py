@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from spillcache.cursor import continues_compact, continues_inventory, continues_series, refuse_raw
+from spillcache.cursor import WalkKind, claimed_kind, refuse_raw
 from spillcache.errors import ArgumentsInvalid, CursorMalformed, PatternInvalid, SpillIdMalformed
 from spillcache.tool.values import count, flag, positive, view_of, whole_number
 
@@ -67,13 +67,14 @@ def parse_arguments(raw: Mapping[str, Any] | None) -> ToolCall:
     given = {name: value for name, value in (raw or {}).items() if not _is_empty(name, value)}
     _refuse_unknown(given)
     cursor = _cursor(given.get("cursor"))
+    kind = None if cursor is None else claimed_kind(cursor)
     call = ToolCall(
         spill_id=_spill_id(given.get("spill_id")),
         cursor=cursor,
         result=_result(given.get("result")),
-        inventory=flag(given, "inventory") or (cursor is not None and continues_inventory(cursor)),
-        series=flag(given, "series") or (cursor is not None and continues_series(cursor)),
-        view=_view(given, cursor),
+        inventory=flag(given, "inventory") or kind is WalkKind.INVENTORY,
+        series=flag(given, "series") or kind is WalkKind.SERIES,
+        view=_view(given, cursor if kind is WalkKind.COMPACT else None),
         search=_search(given, blank=(raw or {}).get("pattern") == ""),
         full=flag(given, "return_full"),
         max_bytes=positive(given, "max_bytes"),
@@ -153,12 +154,12 @@ def _result(value: object) -> str | int | None:
     return number
 
 
-def _view(given: Mapping[str, Any], cursor: str | None) -> Literal["raw", "compact"]:
-    """The view that is asked for, if only by a cursor."""
-    if cursor is None or not continues_compact(cursor):
+def _view(given: Mapping[str, Any], compact: str | None) -> Literal["raw", "compact"]:
+    """The view that is asked for, if only by a cursor of the compact one."""
+    if compact is None:
         return view_of(given.get("view"))
     if "view" in given and view_of(given["view"]) == "raw":
-        refuse_raw(cursor)
+        refuse_raw(compact)
     return "compact"
 
 

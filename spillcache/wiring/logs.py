@@ -54,6 +54,7 @@ def confine_foreign_logs(handler: logging.Handler) -> None:
     root.handlers[:] = [confined]
     root.setLevel(logging.WARNING)
     logging.captureWarnings(True)
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line shows them, and pages log
     logging.raiseExceptions = False  # a record that cannot be written would be printed with all that it holds
 
 

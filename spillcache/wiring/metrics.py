@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections import OrderedDict
+from functools import cache
 from importlib.metadata import version
 from typing import Final, get_args
 
@@ -57,9 +58,8 @@ class Metrics(ActWatcher):
 
     def _make_pages(self) -> None:
         walks = ("tool", "of")
-        self._pages = Counter(
-            "spillcache_pages", "Pages served, by what they say.", ("status",), registry=self.registry
-        )
+        pages = Counter("spillcache_pages", "Pages served, by what they say.", ("status",), registry=self.registry)
+        self._pages = cache(pages.labels)  # finding a label's counter takes longer than counting
         self._page_s = Histogram(
             "spillcache_page_seconds", "Time to make a page, or to fail.", buckets=_PAGE_S, registry=self.registry
         )
@@ -79,13 +79,14 @@ class Metrics(ActWatcher):
         self._renewals = Counter("spillcache_lease_renewals", "Leases renewed by reading.", registry=self.registry)
 
     def _make_redis(self) -> None:
-        self._redis_s = Histogram(
+        redis_s = Histogram(
             "spillcache_redis_seconds",
             "Time of an operation on Redis, its waiting for a place not counted.",
             ("operation",),
             buckets=_REDIS_S,
             registry=self.registry,
         )
+        self._redis_s = cache(redis_s.labels)
         self._wait_s = Histogram(
             "spillcache_redis_wait_seconds",
             "Time that an operation waited for a place.",
@@ -121,7 +122,7 @@ class Metrics(ActWatcher):
         A walk of one result is told from one of the whole payload by where it begins: no result begins at byte 0 but
         in a payload that is nothing else.
         """
-        self._pages.labels(served.status).inc()
+        self._pages(served.status).inc()
         if served.began:
             walks = (self._tool(served.tool), "result" if served.start else "payload")
             self._begun.labels(*walks).inc()
@@ -148,7 +149,7 @@ class Metrics(ActWatcher):
 
     def redis_used(self, operation: str, waited_s: float, took_s: float) -> None:
         """Times Redis, and the wait for it."""
-        self._redis_s.labels(operation).observe(took_s)
+        self._redis_s(operation).observe(took_s)
         self._wait_s.observe(waited_s)
 
     def failed(self, where: str, error: SpillError) -> None:
