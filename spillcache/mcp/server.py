@@ -6,7 +6,7 @@ Nothing is kept between requests, so any number of replicas serve one agent by t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
@@ -69,11 +69,14 @@ def names_of_client(context: Context, caller: Caller) -> Iterator[str]:
     yield caller.client
 
 
-def log_id(context: Context, caller: Caller) -> str:
-    """What a request is called in the log. On stdio, where all have one caller, its own JSON-RPC id is part of it."""
-    if context.request is not None:
-        return caller.request_id or str(context.request_id)
-    return f"{caller.request_id}-{str(context.request_id)[:_LONGEST_ID]}"
+def named_in_log(context: Context, caller: Caller) -> AbstractContextManager[object]:
+    """What is logged meanwhile names the request; on stdio, where all have one caller, also by its JSON-RPC id."""
+    request_id = caller.request_id or str(context.request_id)
+    if context.request is None:
+        request_id = f"{caller.request_id}-{str(context.request_id)[:_LONGEST_ID]}"
+    elif structlog.contextvars.get_contextvars().get("request_id") == request_id:  # the edge has named it
+        return nullcontext()
+    return structlog.contextvars.bound_contextvars(request_id=request_id)
 
 
 def protocol_error(error: SpillError) -> MCPError:
@@ -153,9 +156,5 @@ class _Face:
         """Whose request it is and how many bytes its answers may have; what is logged meanwhile names the request."""
         caller = self._caller or caller_of(context.request.scope if context.request is not None else {})
         allowed = self._options.allowance(names_of_client(context, caller))
-        request_id = log_id(context, caller)
-        if structlog.contextvars.get_contextvars().get("request_id") == request_id:  # the edge has bound it
-            yield caller, allowed
-            return
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with named_in_log(context, caller):
             yield caller, allowed

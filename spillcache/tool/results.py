@@ -81,16 +81,37 @@ async def spill_result(
 ) -> dict[str, Any]:
     """The result to hand on for a CallToolResult in wire form, which may be the very same.
 
-    `isError`, `_meta` and other fields stay. The structuredContent of a spilled result is the envelope where `declared`
-    says so, else absent: hosts that show it would not show the text. What is no tool's answer, the receipt of a task
-    say, is handed on whatever its size. Raises `UpstreamInvalid` for an answer that is not made as the protocol says,
-    and nothing because of the store. `reading` is how its pages will be asked for, so that their estimate is right.
+    What is no tool's answer, the receipt of a task say, is handed on whatever its size, and so is what stands for a
+    spill already; the rest is as `spill_answer` says. Raises `UpstreamInvalid` for an answer that is not made as the
+    protocol says.
     """
     if not is_answer(result):
         return result
     check(result)
     if is_spilled(result, options):
         return result
+    return await spill_answer(
+        result, cache, tool=tool, tenant=tenant, options=options, declared=declared, reading=reading
+    )
+
+
+async def spill_answer(
+    result: dict[str, Any],
+    cache: SpillCache,
+    *,
+    tool: str,
+    tenant: str | None,
+    options: SpillOptions,
+    declared: Declared,
+    reading: Reading | None = None,
+) -> dict[str, Any]:
+    """The result to hand on for a tool's answer that was checked and that no envelope stands for.
+
+    `isError`, `_meta` and other fields stay. The structuredContent of a spilled result is the envelope where `declared`
+    says so, else absent: hosts that show it would not show the text. Raises `BudgetTooSmall` where what stays leaves no
+    room for an envelope, and nothing because of the store. `reading` is how its pages will be asked for, so that their
+    estimate is right.
+    """
     large = _data_bytes(result)
     layout = await compute(large, _layout, result, options)
     if not layout.spilled:
@@ -193,7 +214,7 @@ def _layout(result: Mapping[str, Any], options: SpillOptions) -> Layout:
 
 def _shown(result: Mapping[str, Any]) -> list[Any]:
     """What of a result a model may be shown."""
-    return [result.get("content"), result.get(STRUCTURED)]
+    return [value for key in ("content", STRUCTURED) if (value := result.get(key)) is not None]
 
 
 def _counted_bytes(result: Mapping[str, Any], options: SpillOptions) -> int:

@@ -32,7 +32,7 @@ from spillcache.terms import Reading
 from spillcache.tool.calls import answer_call
 from spillcache.tool.definition import ToolOptions
 from spillcache.tool.rendering import json_text, tool_result
-from spillcache.tool.results import LEAST_BUDGET_BYTES, is_spilled, spill_result
+from spillcache.tool.results import LEAST_BUDGET_BYTES, is_spilled, spill_answer
 from spillcache.tool.shapes import check, is_answer
 
 
@@ -73,7 +73,7 @@ class Calls:
         if not upstream.spills(inner):
             return result
         try:
-            return await spill_result(
+            return await spill_answer(
                 result,
                 self._cache,
                 tool=name,

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import structlog
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -45,7 +44,7 @@ from spillcache.mcp.proxy.links import CallerLinks, Links
 from spillcache.mcp.proxy.lists import PAGED, ToolLists, paged
 from spillcache.mcp.proxy.reading import completed, levelled, prompted, read, subscribed, subscribed_during
 from spillcache.mcp.proxy.session import Greeting
-from spillcache.mcp.server import log_id, names_of_client, protocol_error
+from spillcache.mcp.server import named_in_log, names_of_client, protocol_error
 from spillcache.tool.definition import ToolOptions
 
 Way = Callable[[Asked], Awaitable[dict[str, Any]]]
@@ -94,7 +93,7 @@ class Relay:
             with (
                 asked.links.in_use(),
                 asked.links.audience.present(context),
-                structlog.contextvars.bound_contextvars(request_id=log_id(context, asked.caller)),
+                named_in_log(context, asked.caller),
                 handled(),
             ):
                 return self._finished(asked, await self._way(asked)(asked))
