@@ -152,7 +152,7 @@ def fit_summary(summary: Summary, room: int, wire: Wire) -> Mapping[str, Any]:
 
 def inventory_cost(inventory: Mapping[str, Any], wire: Wire) -> int:
     """Bytes that a field `inventory` adds to an answer."""
-    return wire.size({"": "", "inventory": inventory}) - wire.size({"": ""})
+    return wire.added({"inventory": inventory})
 
 
 def estimate_pages(cost: int, budget: int, wire: Wire) -> int:

@@ -111,8 +111,7 @@ def list_results(
         return replace(bare, entries=tuple(_entries(inventory.results, position, costs)))
     entries, spent, cost = [], wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict()), 0
     for entry in _entries(inventory.results, position, costs):
-        # A list element costs itself and a comma in every copy; the empty listing already has the brackets.
-        cost = wire.size(entry.as_dict()) - wire.wrapper + len(wire.copies)
+        cost = wire.element(entry.as_dict())  # the empty listing already has the brackets
         if spent + cost > budget:
             break
         spent += cost

@@ -135,8 +135,7 @@ def list_series(
     entries: list[SeriesEntry] = []
     spent = wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict())
     for entry in made:
-        # A list element costs itself and a comma in every copy; the empty listing already has the brackets.
-        cost = wire.size(entry.as_dict()) - wire.wrapper + len(wire.copies)
+        cost = wire.element(entry.as_dict())  # the empty listing already has the brackets
         if spent + cost > budget and entries:
             break
         spent += cost

@@ -41,6 +41,14 @@ class Wire:
         sizes = (len(once) if times == 1 else len(self._dumps(once.decode())) for times in self.copies)
         return self.wrapper + sum(sizes)
 
+    def added(self, fields: Mapping[str, Any]) -> int:
+        """Bytes that fields add to an answer that has others."""
+        return self.size({"": "", **fields}) - self.size({"": ""})
+
+    def element(self, answer: Mapping[str, Any]) -> int:
+        """Bytes that an object and its comma add to a list in an answer."""
+        return self.size(answer) - self.wrapper + len(self.copies)
+
     def cost(self, text: str) -> int:
         """Bytes that `text` takes inside an answer, all copies together, without the quotes around it."""
         once = self._dumps(text)

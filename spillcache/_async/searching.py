@@ -163,7 +163,7 @@ class Searcher(Reader):
             begin = await around.page_start(one.start, scope, room, wire)
             cursor = self._first_cursor(searched, WalkKind.PART, begin, searched.end)
             shown.append(await around.match(one, context, scope, cursor))
-            spent += wire.size(shown[-1].as_dict()) - wire.wrapper
+            spent += wire.element(shown[-1].as_dict())
         return shown
 
     def _starts(self, searched: _Searched, shown: Sequence[Match]) -> tuple[Next, ...]:

@@ -162,7 +162,7 @@ class Searcher(Reader):
             begin = around.page_start(one.start, scope, room, wire)
             cursor = self._first_cursor(searched, WalkKind.PART, begin, searched.end)
             shown.append(around.match(one, context, scope, cursor))
-            spent += wire.size(shown[-1].as_dict()) - wire.wrapper
+            spent += wire.element(shown[-1].as_dict())
         return shown
 
     def _starts(self, searched: _Searched, shown: Sequence[Match]) -> tuple[Next, ...]:

@@ -42,7 +42,7 @@ def refuse_without_series(table: SeriesTable | None, start: int, end: int) -> No
 
 def least_budget(least: int, wire: Wire) -> int:
     """The budget that makes a page of this view possible, where one of `least` bytes makes a raw page possible."""
-    return least + _cost({"view": "compact", "legend": LEGEND}, wire) + _ENOUGH * len(wire.copies)
+    return least + wire.added({"view": "compact", "legend": LEGEND}) + _ENOUGH * len(wire.copies)
 
 
 def make_compact_page(
@@ -69,8 +69,8 @@ def make_compact_page(
     scope = (state.start, state.end)
     legend = LEGEND if state.position == state.start else None
     inside = _inside(table, state.position, scope)
-    left = room - _cost({"view": "compact", "legend": legend} if legend else {"view": "compact"}, wire)
-    left -= _cost({"inside": inside}, wire) if inside else 0
+    left = room - wire.added({"view": "compact", "legend": legend} if legend else {"view": "compact"})
+    left -= wire.added({"inside": inside}) if inside else 0
     written = write_compact(text, base, table, state.position, scope, left, wire)
     if written.end == state.position < state.end:
         least = budget - left + _ENOUGH * len(wire.copies)
@@ -103,8 +103,3 @@ def _inside(table: SeriesTable, position: int, scope: tuple[int, int]) -> Mappin
         return None
     number, one = found
     return {"series": number, **({"labels": shown_labels(one.labels)} if one.labels else {"labels_omitted": True})}
-
-
-def _cost(fields: Mapping[str, Any], wire: Wire) -> int:
-    """Bytes that fields add to an answer."""
-    return wire.size({"": "", **fields}) - wire.size({"": ""})

@@ -143,7 +143,7 @@ class _Spilling:
         """Store what goes, and put the envelope and what stays together. Raises `BudgetTooSmall`."""
         payload = await compute(self.large, payload_of, layout.spilled)
         context = _context(layout, payload)
-        room = self.options.budget - self._frame_bytes(layout) - _field_bytes(context, self._wire)
+        room = self.options.budget - self._frame_bytes(layout) - self._wire.added(context)
         envelope = await self.cache.spill(
             payload.data,
             tool=self.tool,
@@ -309,8 +309,3 @@ def _marked(result: Mapping[str, Any]) -> dict[str, Any]:
     if framework:
         meta["fastmcp"] = framework
     return meta
-
-
-def _field_bytes(fields: Mapping[str, Any], wire: Wire) -> int:
-    """Bytes that fields add to an answer."""
-    return wire.size({"": "", **fields}) - wire.size({"": ""})
