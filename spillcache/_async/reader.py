@@ -394,9 +394,12 @@ class Reader:
         _log.warning("lease_not_renewed", extra={"code": failure.code})
         return old
 
+    async def _place(self, contents: Contents, result: str | int) -> int:
+        """Where in the inventory, from 0 on, the result is that is called so."""
+        return await compute(_work(contents), find_result, contents.inventory, result)
+
     async def _find(self, contents: Contents, result: str | int) -> Result:
-        place = await compute(_work(contents), find_result, contents.inventory, result)
-        return contents.inventory.results[place]
+        return contents.inventory.results[await self._place(contents, result)]
 
     async def _check_inside(self, spill_id: str, state: Cursor, result: str | int, tenant: str) -> None:
         """A cursor that comes with a result's name must belong to that result, or the wrong one would be read as it."""

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spillcache._async.gate import compute
-from spillcache._async.reader import Reader
+from spillcache._async.reader import Reader, is_named
 from spillcache._async.surroundings import Surroundings, read_texts
 from spillcache.cursor import Cursor, WalkKind
 from spillcache.cut import MIN_ROOM
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, PatternInvalid
 from spillcache.ids import parse_id
-from spillcache.inventory import Contents, find_result
+from spillcache.inventory import Contents
 from spillcache.manifest import Manifest
 from spillcache.search import (
     MOST_COUNTED,
@@ -108,11 +108,10 @@ class Searcher(Reader):
         """What is searched: everything, or one result, which then has a number from 1. Its lease is renewed."""
         manifest, contents = await self._contents(spill_id, tenant, None)
         number, start, end = None, 0, manifest.size
-        if result is not None and str(result).strip():
-            results = contents.inventory.results
-            # spelling out twenty thousand names takes a tenth of a second: as much as other work over so many bytes
-            place = await compute(4096 * len(results), find_result, contents.inventory, result)
-            number, start, end = place + 1, results[place].start, results[place].end
+        if is_named(result):
+            place = await self._place(contents, result)
+            found = contents.inventory.results[place]
+            number, start, end = place + 1, found.start, found.end
         stamp = await self._lease(spill_id, manifest, None)
         return _Searched(spill_id, tenant, manifest, contents, stamp, number, start, end)
 
