@@ -1,18 +1,19 @@
 """Agents, each a script: what it calls, what it takes for the data, and what it then reports of every series.
 
-None of them lies. Each says of a series what it read: the last value, "Unavailable" where labels came without values,
-"no data" where nothing came. The habits differ in where they stop looking.
+None of them lies. Each says of a series what it read: the last value, "Unavailable" where labels, a name or an error
+came without values, "no data" where nothing came. The habits differ in where they stop looking.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spillcache.compact import expand
-from spillcache.demo.views import Conclusion, Fragment, Series, conclude, preview_of
+from spillcache.demo.views import NO_DATA, UNAVAILABLE, Conclusion, Fragment, Series, conclude, preview_of
 from tests.agents.host import Host, Seen
 
 
@@ -45,16 +46,22 @@ def reported(task: Task, fragments: list[Fragment]) -> Report:
     return Report(conclude(task.series, fragments), fragments)
 
 
+def unavailable(task: Task, names: tuple[str, ...]) -> Report:
+    """The report of somebody who has the names of queries, or how they begin: no value of theirs, nothing of others."""
+    said = [UNAVAILABLE if one.query.startswith(names) else NO_DATA for one in task.series]
+    return Report([Conclusion(text, 0, None) for text in said], [])
+
+
 async def reads_the_preview(host: Host, task: Task) -> Report:
     """Takes the preview for the data set."""
     return reported(task, preview_of(host.received(task.envelope), task.envelope["size_bytes"]))
 
 
 async def greps_first(host: Host, task: Task) -> Report:
-    """Searches for the series by its labels, gets labels, and takes what is around a match for all there is."""
+    """Searches for the series by its labels, looks at the labels of each match, and takes them for all there is."""
     host.received(task.envelope)
     seen = await host.call(spill_id=task.spill_id, pattern='"metric":{[^}]*"instance":"node-a[^}]*}')
-    return reported(task, [_matched(match) for match in (seen.answer or {})["matches"]])
+    return reported(task, [_labels(match) for match in (seen.answer or {})["matches"]])
 
 
 async def stops_half_way(host: Host, task: Task) -> Report:
@@ -85,17 +92,17 @@ async def takes_a_cut_page_for_the_last(host: Host, task: Task) -> Report:
 
 
 async def calls_an_error_unavailable(host: Host, task: Task) -> Report:
-    """Mistypes the id, and reports what the error did not bring."""
+    """Mistypes the id, and reports every series Unavailable, because there was an error."""
     host.received(task.envelope)
-    await host.call(spill_id=task.spill_id[:-1] + ("a" if task.spill_id[-1] != "a" else "b"))
-    return reported(task, [])
+    seen = await host.call(spill_id=task.spill_id[:-1] + ("a" if task.spill_id[-1] != "a" else "b"))
+    return unavailable(task, tuple(one.query for one in task.series) if seen.says == "FAILED" else ())
 
 
 async def reads_the_table_of_contents(host: Host, task: Task) -> Report:
-    """Lists the results, sees names without values, and reports every series Unavailable."""
+    """Lists the results, sees names without values, and reports their series Unavailable."""
     host.received(task.envelope)
-    await host.call(spill_id=task.spill_id, inventory=True)
-    return reported(task, [])
+    seen = await host.call(spill_id=task.spill_id, inventory=True)
+    return unavailable(task, tuple(entry["name"].removesuffix("…") for entry in (seen.answer or {})["entries"]))
 
 
 async def reads_one_result_for_all(host: Host, task: Task) -> Report:
@@ -175,9 +182,10 @@ def _joined(fragments: list[Fragment]) -> list[Fragment]:
     return [Fragment(fragments[0].start, b"".join(fragment.data for fragment in fragments))]
 
 
-def _matched(match: dict[str, Any]) -> Fragment:
-    """A match's text, at the place where it begins to match."""
-    return Fragment(int(match["bytes"].split("-")[0]), match["text"].encode())
+def _labels(match: dict[str, Any]) -> Fragment:
+    """The labels that a match shows, at their place."""
+    (shown,) = re.findall(r'"metric":\{[^}]*\}', match["text"])
+    return Fragment(int(match["bytes"].split("-")[0]), shown.encode())
 
 
 def _chunk_in(text: str) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 from mcp import Client
 
 from spillcache import defaults
-from tests.mcp.test_walks import text_of
+from tests.mcp.texts import text_of
 
 
 @dataclass(frozen=True, slots=True)

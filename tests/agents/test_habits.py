@@ -26,6 +26,7 @@ from tests.agents.habits import (
     greps_first,
     reads_one_result_for_all,
     reads_the_preview,
+    reads_the_table_of_contents,
     takes_a_cut_page_for_the_last,
     words,
 )
@@ -98,7 +99,9 @@ async def test_whoever_greps_for_labels_is_told_that_no_value_was_shown(url: str
         report = await greps_first(host, task)
     answer = host.seen[-1].answer
     assert answer is not None
-    assert {said.text for said in report.conclusions} <= {"Unavailable", "no data"}
+    said = [one.text for one in report.conclusions]
+    assert set(said) == {"Unavailable", "no data"}
+    assert said.count("Unavailable") == answer["shown"]
     assert (answer["status"], answer["shown"] < answer["matches_total"]) == ("PARTIAL", True)
     assert {match["in"] for match in answer["matches"]} == {"label"}
     assert "no values were shown" in answer["note"]
@@ -107,6 +110,17 @@ async def test_whoever_greps_for_labels_is_told_that_no_value_was_shown(url: str
         page = (await host.call(spill_id=task.spill_id, cursor=first["cursor"])).answer
     assert page is not None
     assert '"values":[[' in page["chunk"]
+
+
+async def test_whoever_takes_names_for_a_reading_was_told_what_they_are(url: str, task: Task) -> None:
+    """All series are said to be Unavailable, beside the words that names are not the data."""
+    async with hosted(url) as host:
+        report = await reads_the_table_of_contents(host, task)
+    answer = host.seen[-1].answer
+    assert answer is not None
+    assert {said.text for said in report.conclusions} == {"Unavailable"}
+    assert (answer["status"], answer["inventory_status"]) == ("PARTIAL", "COMPLETE")
+    assert "not the data" in answer["note"]
 
 
 async def test_an_edited_cursor_is_a_failed_retrieval_and_never_an_empty_page(url: str, task: Task) -> None:
@@ -122,10 +136,12 @@ async def test_an_edited_cursor_is_a_failed_retrieval_and_never_an_empty_page(ur
 async def test_an_error_says_that_it_is_not_empty_data(url: str, task: Task) -> None:
     """So that nobody need conclude it."""
     async with hosted(url) as host:
-        await calls_an_error_unavailable(host, task)
+        report = await calls_an_error_unavailable(host, task)
+    assert {said.text for said in report.conclusions} == {"Unavailable"}
     assert words(host.seen) == ["truncated", "FAILED"]
     assert host.seen[-1].answer is not None
     assert host.seen[-1].answer["code"] == "spill_id_malformed"
+    assert "not empty data" in host.seen[-1].answer["next_step"]
 
 
 async def test_a_cut_page_has_shown_how_far_it_goes_and_lacks_its_end(url: str, task: Task) -> None:
