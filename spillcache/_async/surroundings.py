@@ -107,14 +107,14 @@ class Surroundings:
         before = await self._text(max(scope[0], start - context), start)
         after = await self._text(end, min(scope[1], end + context))
         binary = self._manifest.kind == "bytes"
-        text, cut = window(before, matched, after, most, binary=binary)
+        text, span, cut = window(before, matched, after, most, binary=binary)
         cut = cut or found.open_ended
         if self._manifest.kind not in ("json", "ndjson"):
-            return Match(start, end, "text", text, cut, cursor, line=found.line or None)
+            return Match(start, end, "text", text, span, cut, cursor, line=found.line or None)
         root = await self._root(found)
         state = await self._state(root, start)
         if state is None:
-            return Match(start, end, "text", text, cut, cursor, result=self.result_at(start))
+            return Match(start, end, "text", text, span, cut, cursor, result=self.result_at(start))
         skip = skipped(matched, state)
         only_between = not skip and not state.in_string and not matched.strip(b" \t\r\n,:{}[]")
         state = state.after(matched[:skip])
@@ -126,7 +126,7 @@ class Surroundings:
             behind = await self._state(root, start + max(skip, len(told)))
             if behind is None or place.left(state, behind):
                 role = "value"
-        return Match(start, end, role, text, cut, cursor, place.path, result=self.result_at(start + skip))
+        return Match(start, end, role, text, span, cut, cursor, place.path, result=self.result_at(start + skip))
 
     async def _root(self, found: Found) -> Root:
         """Where to begin following the structure: at the line, at the named result, or at the very start."""

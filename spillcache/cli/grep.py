@@ -7,12 +7,12 @@ from rich.markup import escape
 from rich.text import Text
 
 from spillcache import defaults
-from spillcache.cli import exits
 from spillcache.cli.answers import console, json_option, print_json, say, visible
+from spillcache.cli.exits import Ending
 from spillcache.cli.opened import opened
 from spillcache.cli.session import Session
 from spillcache.cli.verb import Verb
-from spillcache.search import Match, Matches, compile_pattern
+from spillcache.search import Match, Matches
 
 
 @click.command(cls=Verb)
@@ -41,9 +41,9 @@ from spillcache.search import Match, Matches, compile_pattern
 )
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Size cap of the answer as JSON, in bytes.")
 @json_option
-@click.pass_context
+@click.pass_obj
 def grep(
-    ctx: click.Context,
+    session: Session,
     spill_id: str,
     pattern: str,
     literal: bool,
@@ -53,13 +53,13 @@ def grep(
     context: int,
     budget: int | None,
     as_json: bool,
-) -> None:
+) -> Ending:
     """Search the spill ID for PATTERN, a regular expression (RE2): byte range, place and context of each match.
 
     Neither a match nor the lack of one is the data, so this never exits with 0: 3 means that there are matches
     (PARTIAL) or that the search ended early, 4 that there are none in what was searched.
     """
-    with opened(ctx.obj) as cache:
+    with opened(session) as cache:
         found = cache.grep(
             spill_id,
             pattern,
@@ -73,37 +73,28 @@ def grep(
     if as_json:
         print_json(found.as_dict())
     else:
-        _show(found, _Highlighter(pattern, literal=literal, ignore_case=ignore_case), ctx.obj)
-    ctx.exit(exits.PARTIAL if found.total or found.stopped else exits.NO_MATCH)
+        _show(found, session)
+    return "PARTIAL" if found.total or found.stopped else "NO_MATCH"
 
 
-class _Highlighter:
-    """Marks what matches in the text around a match."""
-
-    def __init__(self, pattern: str, *, literal: bool, ignore_case: bool) -> None:
-        self._pattern = compile_pattern(pattern, literal=literal, ignore_case=ignore_case)
-
-    def __call__(self, text: str) -> Text:
-        """The text on one line, its matches in color."""
-        raw, shown, end = text.encode(), Text("  "), 0
-        for begin, stop in self._pattern.matches(raw, 0):
-            shown.append(_one_line(raw[end:begin]))
-            shown.append(_one_line(raw[begin:stop]), style="bold red")
-            end = stop
-        return shown.append(_one_line(raw[end:]))
+def _highlighted(match: Match) -> Text:
+    """The text of a match on one line, what was matched in color."""
+    start, end = match.span
+    shown = Text("  ").append(_one_line(match.text[:start]))
+    shown.append(_one_line(match.text[start:end]), style="bold red")
+    return shown.append(_one_line(match.text[end:]))
 
 
-def _one_line(raw: bytes) -> str:
-    text = raw.decode("utf-8", "replace")  # a pattern may match half a code point
+def _one_line(text: str) -> str:
     return visible(text).replace("\n", "⏎").replace("\r", "␍")
 
 
-def _show(found: Matches, highlight: _Highlighter, session: Session) -> None:
+def _show(found: Matches, session: Session) -> None:
     """Matches on standard output; what they are not, and where to read on, aside."""
     out = console()
     for match in found.matches:
         out.print(f"[bold]{match.start}-{match.end}[/] [cyan]{match.role}[/]{_place(match)}", soft_wrap=True)
-        out.print(highlight(match.text), soft_wrap=True)
+        out.print(_highlighted(match), soft_wrap=True)
         command = session.command("page", found.spill_id, "--cursor", match.cursor)
         out.print(f"  [dim]{escape(command)}[/]", soft_wrap=True)
     aside = console(aside=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from spillcache.errors import BudgetTooSmall
 from spillcache.search.place import Role
@@ -31,14 +32,16 @@ class Match:
     """One match: bytes `start` to `end` of the payload.
 
     `role` says what was matched, `path` the innermost value it begins in, None where the payload is not JSON; then
-    `line` (from 1) may be known. `text` is the match with its context, `cut` when the match is longer than what is
-    shown of it. `cursor` begins a walk there. `result` is the number (from 1) of the named result it lies in.
+    `line` (from 1) may be known. `text` is the match with its context, `span` the characters of it that were matched
+    (start and end), `cut` when the match is longer than what is shown of it. `cursor` begins a walk there. `result` is
+    the number (from 1) of the named result it lies in.
     """
 
     start: int
     end: int
     role: Role
     text: str
+    span: tuple[int, int]
     cut: bool
     cursor: str
     path: str | None = None
@@ -136,7 +139,9 @@ class Matches:
         if shown or not self.matches:
             least = self._only(shown)
         else:
-            least = replace(self, matches=(replace(self.matches[0], text="", cut=True),), starts=self.starts[:1])
+            least = replace(
+                self, matches=(replace(self.matches[0], text="", span=(0, 0), cut=True),), starts=self.starts[:1]
+            )
         needed = max(wire.size(least.as_dict()), least_budget)
         if needed > budget:
             raise BudgetTooSmall(f"the answer of a search cannot be made within {budget} bytes", minimum=needed)
@@ -201,13 +206,29 @@ class Matches:
         return f"All matches shown ({count} of {'at least ' if self.stopped else ''}{self.total}) are"
 
 
-def window(before: bytes, match: bytes, after: bytes, most: int, *, binary: bool) -> tuple[str, bool]:
-    """The text of a match with its context, and whether the match is longer than the `most` bytes shown of it.
+class Window(NamedTuple):
+    """A match with its context: the `text`, the characters of it that were matched, and whether it shows them `cut`."""
 
-    What is not seen is spelled as patterns spell it, such as `\\x00`, so that nothing that was matched is missing.
+    text: str
+    span: tuple[int, int]
+    cut: bool
+
+
+def window(before: bytes, match: bytes, after: bytes, most: int, *, binary: bool) -> Window:
+    """The text of a match with its context; of a match of more than `most` bytes so many, and nothing behind it.
+
+    What is not seen is spelled as patterns spell it, such as `\\x00`, so that nothing that was matched is missing. A
+    character that a match begins or ends within counts as matched.
     """
     cut = len(match) > most
-    raw = before + (match[:most] if cut else match + after)
-    if not binary:
-        return spelled_text(raw.decode("utf-8", "ignore")), cut  # at both ends half a code point is left out
-    return spelled_text(raw.decode("utf-8", "replace")), cut
+    # In text, half a code point at either end is left out.
+    decoder = codecs.getincrementaldecoder("utf-8")("replace" if binary else "ignore")
+    head = decoder.decode(before)
+    matched = decoder.decode(match[:most])
+    halved = bool(decoder.getstate()[0])
+    tail = decoder.decode(b"" if cut else after, True)
+    if halved:
+        matched, tail = matched + tail[:1], tail[1:]
+    parts = [spelled_text(part) for part in (head, matched, tail)]
+    start, end = len(parts[0]), len(parts[0]) + len(parts[1])
+    return Window("".join(parts), (start, end), cut)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 
 import pytest
 
@@ -76,16 +77,31 @@ def test_half_a_code_point_can_match_and_be_shown(program: Program) -> None:
     assert (ran.code, "needle" in ran.text) == (3, True)
 
 
-def test_a_terminal_sees_the_match_in_color_and_no_control_characters(program: Program) -> None:
-    """What is in the payload colors nothing."""
-    spill_id = program.store(b"before \x1b[31m needle\nafter")
+def on_a_terminal(program: Program, *words: str) -> str:
+    """What a terminal is sent."""
     ours, theirs = pty.openpty()
     try:
-        with program.start("grep", spill_id, "needle", stdout=theirs, TERM="xterm", COLUMNS="200") as running:
+        with program.start("grep", *words, stdout=theirs, TERM="xterm", COLUMNS="200") as running:
             running.communicate(timeout=60)
-        shown = os.read(ours, 10_000).decode()
+        return os.read(ours, 10_000).decode()
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+def test_a_terminal_sees_the_match_in_color_and_no_control_characters(program: Program) -> None:
+    """What is in the payload colors nothing."""
+    shown = on_a_terminal(program, program.store(b"before \x1b[31m needle\nafter"), "needle")
     assert "\x1b[1;31mneedle\x1b[0m⏎after" in shown
     assert "before \x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("pattern", "marked"),
+    [(r"\Axx", "xx"), ("(?m)^a", "a"), (r"x\z", "x"), (r"\x1b.", r"\x1b["), (r"\C needle", "é needle")],
+)
+def test_what_is_colored_is_what_was_matched(program: Program, pattern: str, marked: str) -> None:
+    """Not what the pattern would match in the text around it: edges of that are none, and controls are spelled."""
+    spill_id = program.store("xx a xx\na \x1b[31m é needle xx".encode())
+    shown = on_a_terminal(program, spill_id, pattern, "-C", "5")
+    assert re.findall(r"\x1b\[1;31m(.*?)\x1b\[0m", shown) == [marked]

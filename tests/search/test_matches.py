@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from spillcache.errors import BudgetTooSmall
 from spillcache.search import Match, Matches, Next
 from spillcache.search.matches import window
 from spillcache.search.place import Role
+from spillcache.shown import spelled_text
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.strategies import wires
 
@@ -20,7 +22,7 @@ _CURSOR = "x" * 56
 
 def match(role: Role = "value", *, result: int | None = 1, text: str = 'say "it"') -> Match:
     """A match of this role."""
-    return Match(10, 12, role, text, False, _CURSOR, path="$.data[0]", result=result)
+    return Match(10, 12, role, text, (0, len(text)), False, _CURSOR, path="$.data[0]", result=result)
 
 
 def answer(*matches: Match, total: int | None = None) -> Matches:
@@ -134,6 +136,41 @@ def test_a_window_shows_whole_code_points_and_nothing_unseen() -> None:
     """Half a code point at its ends is left out; what commands a terminal is spelled, not dropped in silence."""
     before, after = "漢é".encode()[1:], "é漢".encode()[:-1]
     shown = r"é漢\x1b[31m\x{202e}!é"
-    assert window(before, "漢\x1b[31m\u202e!".encode(), after, 64, binary=False) == (shown, False)
-    assert window(b"", "漢漢".encode(), b"after", 5, binary=False) == ("漢", True)
-    assert window(b"\xff", b"a", b"\xfe", 64, binary=True) == ("\ufffda\ufffd", False)
+    assert window(before, "漢\x1b[31m\u202e!".encode(), after, 64, binary=False) == (shown, (1, len(shown) - 1), False)
+    assert window(b"", "漢漢".encode(), b"after", 5, binary=False) == ("漢", (0, 1), True)
+    assert window(b"\xff", b"a", b"\xfe", 64, binary=True) == ("\ufffda\ufffd", (1, 2), False)
+
+
+@given(
+    text=st.text(st.sampled_from("aé漢😀\x1b\u200b\n"), min_size=1, max_size=20),
+    edges=st.tuples(*[st.integers(0, 80)] * 2),
+    binary=st.booleans(),
+)
+def test_the_span_of_a_match_in_its_window_is_what_was_matched(text: str, edges: tuple[int, int], binary: bool) -> None:
+    """Wherever controls are spelled, in longer words; characters that it begins or ends within count as matched."""
+    raw = text.encode()
+    start = min(edges) % len(raw)
+    end = min(start + 1 + max(edges), len(raw))
+    shown, span, cut = window(raw[:start], raw[start:end], raw[end:], 80, binary=binary)
+    ends = list(itertools.accumulate(len(one.encode()) for one in text))
+    matched = [one for one, stop in zip(text, ends, strict=True) if stop > start and stop - len(one.encode()) < end]
+    before = [one for one, stop in zip(text, ends, strict=True) if stop <= start]
+    assert (shown, cut) == (spelled_text(text), False)
+    assert shown[: span[0]] == spelled_text("".join(before))
+    assert shown[slice(*span)] == spelled_text("".join(matched))
+
+
+@given(raw=st.binary(max_size=24), edges=st.tuples(*[st.integers(0, 24)] * 2))
+def test_in_binary_data_a_window_is_the_text_of_all_its_bytes(raw: bytes, edges: tuple[int, int]) -> None:
+    """However the match cuts it, and the span lies within it."""
+    start, end = sorted(edges)
+    shown, span, _ = window(raw[:start], raw[start:end], raw[end:], 64, binary=True)
+    assert shown == spelled_text(raw.decode("utf-8", "replace"))
+    assert 0 <= span[0] <= span[1] <= len(shown)
+
+
+def test_the_span_of_a_match_that_is_cut_goes_to_the_end() -> None:
+    """What is shown of it is all there is behind its context; without text there is nothing to mark."""
+    assert window(b"\x1b", b"ab\x1bcd", b"after", 3, binary=False) == (r"\x1bab\x1b", (4, 10), True)
+    (bare,) = answer(match(text="x" * 9_000)).within(1_000, PLAIN).matches
+    assert (bare.text, bare.span) == ("", (0, 0))
