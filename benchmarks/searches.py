@@ -27,6 +27,10 @@ PATTERNS = {
     "nested repeats": r"(a+)+$",
 }
 
+#: What is searched for in the batch, to see what is held meanwhile. Of the last one a match may end anywhere, so all
+#: that follows its beginning is kept.
+ABSENT, PRESENT, ENDLESS = "no such text", "values", '(?s)"results".*nosuch'
+
 _ROUNDS, _WARM = 3, 1
 
 
@@ -47,9 +51,11 @@ def measure(scale: Scale) -> Findings:
         speeds = _speeds(cache, spill_id, size, scale.repeats)
         batch = cache.put(corpora.batch()).spill_id
         assert batch is not None
-        held = [_held(cache, batch, "no such text") for _ in range(scale.repeats)]
-        answered = [_held(cache, batch, "values") for _ in range(scale.repeats)]
-    return Findings((*_speed_figures(speeds, size), *_held_figures(held, answered)), (_detail(speeds),))
+        held = {
+            pattern: [_held(cache, batch, pattern) for _ in range(scale.repeats)]
+            for pattern in (ABSENT, PRESENT, ENDLESS)
+        }
+    return Findings((*_speed_figures(speeds, size), *_held_figures(held)), (_detail(speeds),))
 
 
 def _store(cache: SpillCache, size: int) -> tuple[str, int]:
@@ -104,21 +110,31 @@ def _speed_figures(speeds: list[Speed], size: int) -> tuple[Figure, ...]:
     )
 
 
-def _held_figures(held: list[tuple[int, Matches]], answered: list[tuple[int, Matches]]) -> tuple[Figure, ...]:
+def _held_figures(held: dict[str, list[tuple[int, Matches]]]) -> tuple[Figure, ...]:
+    chunks = {pattern: Spread.of(peak / CHUNK_BYTES for peak, _ in runs) for pattern, runs in held.items()}
+    bar = f"≤ {BAR_CHUNKS:.0f} chunks"
     return (
         Figure(
             "searching the batch, no match: memory held",
-            Spread.of(peak / CHUNK_BYTES for peak, _ in held),
+            chunks[ABSENT],
             unit="chunks",
-            bar=f"≤ {BAR_CHUNKS:.0f} chunks",
+            bar=bar,
             limit=BAR_CHUNKS,
             note="the inventory included, which grows with the number of results",
         ),
         Figure(
             "the same with ten matches shown",
-            Spread.of(peak / CHUNK_BYTES for peak, _ in answered),
+            chunks[PRESENT],
             unit="chunks",
-            note=f"the answer included; {answered[0][1].total} matches in all",
+            note=f"the answer included; {held[PRESENT][0][1].total} matches in all",
+        ),
+        Figure(
+            f"searching the batch for `{ENDLESS}`, undecided to its end: memory held",
+            chunks[ENDLESS],
+            unit="chunks",
+            bar=bar,
+            limit=BAR_CHUNKS,
+            note=f"the batch has {len(corpora.batch()) / CHUNK_BYTES:.1f} chunks",
         ),
     )
 

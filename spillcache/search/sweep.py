@@ -12,6 +12,7 @@ from typing import NamedTuple
 from spillcache.search.pattern import Pattern
 
 #: How much is kept for one undecided match, of a heavy pattern less. A longer one is told as far as it was seen.
+#: Keeping only half a chunk would lose matches that people look for: one series of a batch of queries is longer.
 MOST_HELD, MOST_HELD_OF_HEAVY = 1 << 20, 64 << 10
 
 

@@ -228,6 +228,17 @@ def test_a_long_match_is_windowed_and_flagged(cache: SpillCache) -> None:
     assert (middle.text, middle.cut) == ("x" * 10 + " after", False)
 
 
+def test_matches_longer_than_a_chunk_are_all_found_and_whole(cache: SpillCache) -> None:
+    """A series with its values, and what lies between two names."""
+    payload = sample.payload()
+    spill_id = stored(cache, payload)
+    for pattern, least in ((r'"metric":\{[^}]*\},"values":\[.*?\]\]', 1), ("cpu.*memory", 4)):
+        found = cache.grep(spill_id, pattern, max_matches=1_000, context=0, budget=400_000)
+        expected = [match.span() for match in re.finditer(pattern.encode(), payload)]
+        assert max(end - start for start, end in expected) > least * CHUNK_BYTES
+        assert (spans(found), found.overran) == (expected, False)
+
+
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(?:a|aa)+b", "(.*)(.*)(.*)(.*)[^a]$"])
 def test_patterns_that_backtracking_engines_choke_on_are_answered(cache: SpillCache, pattern: str) -> None:
     """Linear time, whatever the pattern."""
