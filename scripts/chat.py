@@ -37,10 +37,15 @@ class Turn:
 
 
 class Model:
-    """A model. An asynchronous context manager; `key` is sent as a bearer token where there is one."""
+    """A model. An asynchronous context manager; `key` is sent as a bearer token where there is one.
 
-    def __init__(self, url: str, name: str, key: str | None) -> None:
-        self._name = name
+    `temperature` is asked for where it is set; some models refuse every request that names one.
+    """
+
+    def __init__(self, url: str, name: str, key: str | None, temperature: float | None = None) -> None:
+        self._asked: dict[str, Any] = {"model": name}
+        if temperature is not None:
+            self._asked["temperature"] = temperature
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = httpx2.AsyncClient(base_url=url.rstrip("/"), headers=headers, timeout=_TIMEOUT_S)
 
@@ -54,7 +59,7 @@ class Model:
 
     async def turn(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]]) -> Turn:
         """The next message. Raises `ModelFailedError`, which names neither the key nor what was sent."""
-        asked = {"model": self._name, "messages": list(messages), "tools": list(tools), "temperature": 0}
+        asked = self._asked | {"messages": list(messages), "tools": list(tools)}
         try:
             response = await self._http.post("/chat/completions", json=asked)
         except httpx2.HTTPError as error:

@@ -1,9 +1,9 @@
 """The incident with a real model: how often each way of looking makes it misdiagnose, and what that costs.
 
 ``python -m scripts.eval [--json] [--runs N] [--budget BYTES]`` asks the model at EVAL_BASE_URL (any server of OpenAI's
-chat completions with tools), named EVAL_MODEL, with EVAL_API_KEY if that is set. It is given the truncated result of
-the batch of twelve queries, and the tool that reads it, on an embedded server. Without a URL nothing is asked, and
-nothing is claimed.
+chat completions with tools), named EVAL_MODEL, with EVAL_API_KEY and EVAL_TEMPERATURE if they are set. It is given the
+truncated result of the batch of twelve queries, and the tool that reads it, on an embedded server. Without a URL
+nothing is asked, and nothing is claimed.
 """
 
 from __future__ import annotations
@@ -182,7 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         said = f"{missing} not set: no model was asked, and nothing is claimed."
         print(json.dumps({"asked": False, "reason": said}) if given.json else said)
         return 0
-    model = Model(url, name, os.environ.get("EVAL_API_KEY"))
+    temperature = os.environ.get("EVAL_TEMPERATURE")
+    model = Model(url, name, os.environ.get("EVAL_API_KEY"), float(temperature) if temperature else None)
     rows = asyncio.run(outcomes(model, runs=given.runs, budget=given.budget))
     if given.json:
         print(json.dumps({"asked": True, "model": name, "ways": [asdict(row) | {"rate": row.rate} for row in rows]}))

@@ -147,6 +147,20 @@ async def test_a_model_that_fails_is_claimed_nothing_of(answer: Any) -> None:
 
 
 @pytest.mark.usefixtures("on_the_session_server")
+@pytest.mark.parametrize(("given", "sent"), [("", [None]), ("0", [0.0]), ("0.7", [0.7])])
+def test_a_temperature_is_sent_where_it_is_set(monkeypatch: pytest.MonkeyPatch, given: str, sent: list[Any]) -> None:
+    """Some models refuse any; 0 is one."""
+    heard: list[dict[str, Any]] = []
+    monkeypatch.setattr(evaluation, "WAYS", evaluation.WAYS[:1])
+    with playing(a_model_as_told, heard) as url:
+        for name, value in (("BASE_URL", url), ("MODEL", "scripted"), ("TEMPERATURE", given)):
+            monkeypatch.setenv(f"EVAL_{name}", value)
+        assert evaluation.main(["--json"]) == 0
+    assert [one.get("temperature") for one in heard] == sent
+    assert all(("temperature" in one) == bool(given) for one in heard)
+
+
+@pytest.mark.usefixtures("on_the_session_server")
 async def test_tokens_that_are_not_reported_are_not_made_up() -> None:
     """And a tool that there is not, or arguments that are no JSON, are told to the model."""
     bare = {"choices": [{"message": {"role": "assistant", "content": reports("unread")}}]}

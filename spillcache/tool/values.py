@@ -19,7 +19,7 @@ def flag(given: Mapping[str, Any], name: str) -> bool:
 
 
 def positive(given: Mapping[str, Any], name: str) -> int | None:
-    """A positive whole number; absent, or 0, which is what a model fills in for "no limit", is None.
+    """A whole number from 1 on; absent, or 0, which is what a model fills in for "no limit", is None.
 
     Raises `ArgumentsInvalid`.
     """
@@ -34,7 +34,7 @@ def count(given: Mapping[str, Any], name: str) -> int | None:
     text = value.strip() if isinstance(value, str) else ""
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else whole_number(value)
     if number is None or number < 0:
-        raise ArgumentsInvalid(f"{name} must be a positive whole number")
+        raise ArgumentsInvalid(f"{name} must be a whole number that is not negative")
     return number
 
 
