@@ -53,12 +53,15 @@ vectors = st.builds(
     NUMBERS,
 )
 streams = st.builds(
-    lambda labels, lines: {
+    lambda labels, lines, backwards: {
         "stream": labels,
-        "values": [[str(1796040997390911228 + n), line] for n, line in enumerate(lines)],
+        "values": [[str(9_999_999_999_999_999_998 + n), line] for n, line in enumerate(lines)][
+            :: -1 if backwards else 1
+        ],
     },
     LABELS,
     st.lists(WORDS, min_size=1, max_size=6),
+    st.booleans(),
 )
 frames = st.builds(
     _frame,

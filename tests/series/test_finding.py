@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spillcache.demo import sample
 from spillcache.series import MAX_SERIES, Series, SeriesTable, find_series
-from tests.cache.test_samples import DATA
+from tests.samples import DATA, payload_of
 from tests.series.documents import documents, matrices
+from tests.series.parsed import check
 from tests.strategies import payloads
 
 
@@ -24,42 +23,12 @@ def told(text: bytes) -> Sequence[Series]:
     return find_series(text, whole=True).series
 
 
-def check(one: Series, text: bytes) -> None:
-    """Hold one series against what a parser reads at its places."""
-    written = text[one.values_start : one.values_end].decode()
-    samples = json.loads(written, parse_float=str, parse_int=str)
-    if one.labels and one.form != "frame":
-        assert text[one.labels_start : one.labels_end].decode() == one.labels
-        assert all(isinstance(value, str) for value in json.loads(one.labels).values())
-    if one.form == "streams":
-        times = [time for time, _ in samples]
-        assert (one.points, one.nan, one.least, one.last) == (len(times), 0, "", "")
-        assert {one.first_time, one.last_time} == {times[0], times[-1]}
-        return
-    if one.form == "frame":
-        values = ["NaN" if value is None else value for value in samples]
-    else:
-        samples = [samples] if one.form == "vector" else samples
-        values = [value for _, value in samples]
-        assert (one.first_time, one.last_time) == (samples[0][0], samples[-1][0])
-    numbers = [(float(value), value) for value in values if not math.isnan(float(value))]
-    assert (one.points, one.nan) == (len(values), len(values) - len(numbers))
-    if numbers:
-        assert (float(one.least), float(one.greatest)) == (min(numbers)[0], max(numbers)[0])
-        assert {one.least, one.greatest} <= set(values)
-    else:
-        assert one.least == one.greatest == ""
-    assert one.last in (values[-1], "null")
-
-
 @given(documents)
 @settings(max_examples=80, deadline=None)
 def test_every_series_that_is_told_is_as_a_parser_reads_it(text: bytes) -> None:
     """Whatever the numbers, labels, blanks and neighbours; in the order of the bytes, and none within another."""
     found = told(text)
     for one in found:
-        assert text[one.start : one.end].strip()
-        assert one.start <= one.values_start < one.values_end <= one.end
         check(one, text)
     places = [place for one in found for place in (one.values_start, one.values_end)]
     assert places == sorted(places)
@@ -100,8 +69,7 @@ def test_no_payload_is_too_strange(text: bytes) -> None:
 )
 def test_the_samples_of_backends_are_told_whole(name: str, forms: set[str], count: int) -> None:
     """As many as there are, of the form they have."""
-    raw = (DATA / name).read_bytes()
-    text = zstandard.decompress(raw) if name.endswith(".zst") else raw
+    text = payload_of(DATA / name)
     found = told(text)
     assert ({one.form for one in found}, len(found)) == (forms, count)
     for one in found:
