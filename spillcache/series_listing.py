@@ -11,7 +11,7 @@ from spillcache.compact.labels import shown_labels
 from spillcache.cursor import MAX_CHARACTERS
 from spillcache.errors import BudgetTooSmall
 from spillcache.scan import ResultTable
-from spillcache.series import Form, Series, SeriesTable
+from spillcache.series import Series, SeriesTable
 from spillcache.wire import Wire
 
 _NOTE = (
@@ -30,7 +30,8 @@ class SeriesEntry:
     """One series: its number (from 1), the result it belongs to (None: to none that is named), and what it holds.
 
     `start`..`end` are bytes in the payload, of the object that holds it: for a data frame that of all its columns.
-    `labels_omitted` says that its labels are too long to be listed. `first_time` and `last_time` are those of the first
+    `labels_omitted` says that its labels are too long to be kept, `labels_cut` that only their beginning is shown.
+    `first_time` and `last_time` are those of the first
     and the last sample in the list, of log lines the earlier and the later of these. Times and values are spelled as in
     the payload; None where there are none, as log lines have no least one. `nan` counts samples that are NaN or null.
     `cursor` begins a walk of these bytes, in the raw view, which ends with what it left unread.
@@ -38,8 +39,6 @@ class SeriesEntry:
 
     index: int
     result: int | None
-    labels: str
-    form: Form
     start: int
     end: int
     points: int
@@ -50,12 +49,15 @@ class SeriesEntry:
     greatest: str | None
     last: str | None
     cursor: str
+    labels: str = ""
     labels_omitted: bool = False
+    labels_cut: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as it is sent; what does not apply is absent."""
         answer: dict[str, Any] = {"index": self.index, "result": self.result, "labels": self.labels or None}
-        answer |= {"labels_omitted": self.labels_omitted or None, "count": self.points, "start": self.first_time}
+        answer |= {"labels_omitted": self.labels_omitted or None, "labels_cut": self.labels_cut or None}
+        answer |= {"count": self.points, "start": self.first_time}
         answer |= {"end": self.last_time, "min": self.least, "max": self.greatest, "last": self.last}
         answer |= {"nan": self.nan or None, "bytes": f"{self.start}-{self.end}", "cursor": self.cursor}
         return {name: value for name, value in answer.items() if value is not None}
@@ -158,8 +160,6 @@ def _entries(
         yield SeriesEntry(
             index=number,
             result=place if known else None,
-            labels=shown_labels(one.labels),
-            form=one.form,
             start=one.start,
             end=one.end,
             points=one.points,
@@ -170,5 +170,5 @@ def _entries(
             greatest=one.greatest or None,
             last=one.last or None,
             cursor=sign_part(one.start, one.end),
-            labels_omitted=not one.labels,
+            **shown_labels(one.labels),
         )

@@ -30,8 +30,10 @@ from spillcache.keyring import Keyring
 from spillcache.listing import Listing
 from spillcache.page import Page, View
 from spillcache.payload import to_bytes
+from spillcache.remembered import Remembered
 from spillcache.scan import Kind
 from spillcache.search import Matches
+from spillcache.series import SeriesTable
 from spillcache.series_listing import SeriesListing
 from spillcache.terms import CacheOptions, Reading, StoreOptions, TermOptions, Terms
 from spillcache.watch import UNWATCHED, Refused, Watcher
@@ -85,6 +87,8 @@ class SpillCache:
         self._watcher = watcher
         self._server: EmbeddedServer | None = None
         self._checked = False
+        # Of the spills last read: each takes up to some 20 MB, and every page of the compact view needs it.
+        self._tables = Remembered[SeriesTable](4)
 
     @classmethod
     def from_url(
@@ -474,7 +478,7 @@ class SpillCache:
         return Reader(*self._reading())
 
     def _viewer(self) -> Viewer:
-        return Viewer(*self._reading())
+        return Viewer(*self._reading(), self._tables)
 
     def _searcher(self) -> Searcher:
         return Searcher(*self._reading())

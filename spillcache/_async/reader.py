@@ -40,7 +40,6 @@ from spillcache.inventory import FIELD as INVENTORY_FIELD
 from spillcache.inventory import (
     SUMMARY_FIELD,
     Contents,
-    Summary,
     decode_contents,
     decode_summary,
     find_result,
@@ -55,6 +54,7 @@ from spillcache.receipt import Receipt, issue_receipt, receipt_characters
 from spillcache.scan import Result
 from spillcache.terms import Terms, stored_ttl_ms
 from spillcache.watch import UNWATCHED, Served, Watcher
+from spillcache.wire import Wire
 
 #: Chunks that one command of a whole-payload read asks for: about 1 MiB.
 _FETCH_CHUNKS = 64
@@ -209,12 +209,10 @@ class Reader:
     async def _first(self, spill_id: str, tenant: str, terms: Terms) -> Page:
         room = self._room(terms)
         window = await self._window(spill_id, 0, reach(room, terms.wire), (SUMMARY_FIELD,), tenant, None)
-        summary = _summary(window.extra[0], spill_id)
-        inventory = fit_summary(summary, room // 4, terms.wire)
-        room -= inventory_cost(inventory, terms.wire) if inventory else 0
+        inventory, room = summarised(window.extra[0], spill_id, room, terms.wire)
         stamp = await self._lease(spill_id, window.manifest, None)
         state = Cursor(WalkKind.WALK, 0, stamp, self._new_walk())
-        return self._page(window, state, room, spill_id, tenant, terms, inventory or None)
+        return self._page(window, state, room, spill_id, tenant, terms, inventory)
 
     async def _first_of_result(self, spill_id: str, result: str | int, tenant: str, terms: Terms) -> Page:
         manifest, contents = await self._contents(spill_id, tenant, None)
@@ -300,17 +298,19 @@ class Reader:
         segment = first // SEGMENT_CHUNKS
         fields = chunk_fields(first, (position + length) // CHUNK_BYTES + 1)
         asked = (MANIFEST_FIELD, *extra, *fields)
+        renewed = LEASE_EPOCH if stamp is None else stamp
         if leased is None:
             stored = await self._store.read(spill_id, segment, asked)
         else:
-            stored, stamp = await self._read_leasing(spill_id, leased, segment, asked)
+            stored, renewed = await self._read_leasing(spill_id, leased, segment, asked)
+            stamp = self._now()  # it was there a moment ago, whether or not it was renewed
         manifest = self._opened(stored[0], spill_id, segment, tenant, stamp)
         last = min(first + len(fields), manifest.chunks)
         if first >= last:
             raise SpillCorrupt("the cursor points beyond the payload")
         frames = stored[1 + len(extra) : 1 + len(extra) + last - first]
         chunks = [_decoded(frame, spill_id, index, manifest.size) for index, frame in enumerate(frames, first)]
-        return _Window(manifest, join(chunks), first * CHUNK_BYTES, stored[1 : 1 + len(extra)], stamp or LEASE_EPOCH)
+        return _Window(manifest, join(chunks), first * CHUNK_BYTES, stored[1 : 1 + len(extra)], renewed)
 
     async def _manifest(self, spill_id: str, tenant: str) -> Manifest:
         (stored,) = await self._store.read(spill_id, 0, [MANIFEST_FIELD])
@@ -449,10 +449,12 @@ def _work(contents: Contents) -> int:
     return len(contents.inventory.results) * 4096
 
 
-def _summary(stored: Field, spill_id: str) -> Summary:
+def summarised(stored: Field, spill_id: str, room: int, wire: Wire) -> tuple[Mapping[str, Any] | None, int]:
+    """What a first page says of the inventory, in a quarter of its room at most, and the room that is left."""
     if stored is None:
         raise SpillLost("the summary is gone: it was deleted from the store")
-    return decode_summary(stored, spill_id)
+    inventory = fit_summary(decode_summary(stored, spill_id), room // 4, wire) or None
+    return inventory, room - (inventory_cost(inventory, wire) if inventory else 0)
 
 
 def _decoded(stored: Field, spill_id: str, index: int, size: int) -> Chunk:

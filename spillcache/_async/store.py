@@ -5,6 +5,7 @@
     0 … 255                         frames of up to 256 chunks
     m                               the manifest, a copy in every segment; its presence is what "published" means
     inv, meta                       segment 0 only: the inventory, and its summary
+    series, has                     segment 0 only, where series are looked for: their table, and that there is one
 ```
 
 Every command that creates a key sets its TTL in the same MULTI, so that no kill leaves an immortal key. Foreign errors
@@ -121,7 +122,7 @@ class Store:
             return _checked(await pipeline.execute(raise_on_error=False))
 
         values, *left = await self._read("read_renewing", ask)
-        return values, all(reply > 0 for reply in left)
+        return values, all(map(_is_there, left))
 
     async def lease_left_ms(self, spill_id: str, segments: int) -> int:
         """The shortest remaining TTL of all segments; ≤ 0 when one is gone."""
@@ -239,10 +240,10 @@ class Store:
     async def _renew(self, spill_id: str, segments: Sequence[int], ttl_ms: int | None) -> bool:
         pipeline = self._client.pipeline(transaction=False)
         self._add_renewals(pipeline, spill_id, segments, ttl_ms)
-        return all(reply > 0 for reply in _checked(await pipeline.execute(raise_on_error=False)))
+        return all(map(_is_there, _checked(await pipeline.execute(raise_on_error=False))))
 
     def _add_renewals(self, pipeline: Any, spill_id: str, segments: Sequence[int], ttl_ms: int | None) -> None:
-        """Add commands that answer more than 0 for a segment that is there."""
+        """Add a command for each segment whose reply says whether it is there."""
         for segment in segments:
             key = self.key(spill_id, segment)
             if ttl_ms is None:
@@ -331,6 +332,11 @@ _TRANSLATIONS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Callab
     (theirs.TimeoutError, lambda: StoreUnavailable("Redis did not answer in time")),
     (theirs.ConnectionError, lambda: StoreUnavailable("Redis cannot be reached")),
 )
+
+
+def _is_there(reply: int) -> bool:
+    """Whether a segment is there: PEXPIRE answers 0 where it is not, PTTL -2 (and -1 where somebody made it stay)."""
+    return reply not in (0, -2)
 
 
 def _connections(client: Client) -> int:

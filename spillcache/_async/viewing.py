@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from spillcache._async.gate import compute
-from spillcache._async.reader import Reader, is_named
-from spillcache._async.store import Field
+from spillcache._async.reader import Reader, is_named, summarised
+from spillcache._async.store import Store
 from spillcache.compact.pages import least_budget, make_compact_page, refuse_without_series
 from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
-from spillcache.envelope import fit_summary, inventory_cost
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillLost
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
 from spillcache.ids import parse_id
 from spillcache.inventory import FIELD as INVENTORY_FIELD
-from spillcache.inventory import SUMMARY_FIELD, Contents, decode_contents, decode_summary
+from spillcache.inventory import SUMMARY_FIELD, Contents, decode_contents
+from spillcache.keyring import Keyring
 from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest
 from spillcache.page import Page, refuse_ended
+from spillcache.remembered import Remembered
 from spillcache.series import FIELD as SERIES_FIELD
 from spillcache.series import MARK_FIELD, SeriesTable, check_mark, decode_series
 from spillcache.series_listing import SeriesListing, list_series
 from spillcache.terms import Terms
+from spillcache.watch import Watcher
 
 #: Bytes of the payload that a page of the compact view may be made of, for each byte of its room: more only helps where
 #: values repeat, and a page that could show more goes on in the next.
@@ -35,7 +37,18 @@ _LOST = "the table of series is gone: it was deleted from the store"
 
 
 class Viewer(Reader):
-    """A reader of views."""
+    """A reader of views. `tables` are those that were last read, by spill id and SHA-256."""
+
+    def __init__(
+        self,
+        store: Store,
+        keyring: Keyring | None,
+        terms: Terms,
+        watcher: Watcher,
+        tables: Remembered[SeriesTable],
+    ) -> None:
+        super().__init__(store, keyring, terms, watcher)
+        self._tables = tables
 
     async def series(
         self,
@@ -95,21 +108,17 @@ class Viewer(Reader):
         room, position = self._compact_room(terms), state.position
         stamp = None if first else state.stamp
         reach = min(max(_LEAST_REACH, _SHRINKS_BY * room // len(terms.wire.copies)), _MOST_REACH)
-        near = position < SEGMENT_BYTES
-        extra = (SERIES_FIELD, SUMMARY_FIELD) if near else ()
-        window = await self._window(spill_id, position, reach, extra, tenant, stamp)
-        stored = window.extra if near else await self._store.read(spill_id, 0, [SERIES_FIELD])
-        if (table := await _table(stored[0], spill_id)) is None:
-            raise SpillLost(_LOST)
+        begins = first and position == 0
+        window = await self._window(spill_id, position, reach, (SUMMARY_FIELD,) if begins else (), tenant, stamp)
+        table = self._tables.get((spill_id, window.manifest.sha256)) or await self._table(spill_id, window.manifest)
         text = window.chunk.text
         edge = (position // SEGMENT_BYTES + 1) * SEGMENT_BYTES
         if edge < min(position + _LONGEST_PART, state.end):
             beyond = await self._window(spill_id, edge, CHUNK_BYTES // 2, (), tenant, stamp)
             text = text[: edge - window.start] + beyond.chunk.text
         inventory = None
-        if first and position == 0 and near and (summary := window.extra[1]) is not None:
-            inventory = fit_summary(decode_summary(summary, spill_id), room // 4, terms.wire) or None
-            room -= inventory_cost(inventory, terms.wire) if inventory else 0
+        if begins:
+            inventory, room = summarised(window.extra[0], spill_id, room, terms.wire)
         state = state.renewed(await self._lease(spill_id, window.manifest, stamp))
         page = await compute(
             len(text),
@@ -149,7 +158,22 @@ class Viewer(Reader):
             check_mark(mark, spill_id)
             if series is None:
                 raise SpillLost(_LOST)
-        return manifest, decode_contents(inventory, spill_id), await _table(series, spill_id)
+        table = None if series is None else await self._decoded(series, spill_id, manifest)
+        return manifest, decode_contents(inventory, spill_id), table
+
+    async def _table(self, spill_id: str, manifest: Manifest) -> SeriesTable:
+        (stored,) = await self._store.read(spill_id, 0, [SERIES_FIELD])
+        if stored is None:
+            raise SpillLost(_LOST)
+        return await self._decoded(stored, spill_id, manifest)
+
+    async def _decoded(self, stored: bytes, spill_id: str, manifest: Manifest) -> SeriesTable:
+        key = spill_id, manifest.sha256
+        table = self._tables.get(key)
+        if table is None:
+            table = await compute(_UNPACKS_TO * len(stored), decode_series, stored, spill_id)
+            self._tables.keep(key, table)
+        return table
 
     async def _scope(
         self, manifest: Manifest, contents: Contents, result: str | int | None, walk: Cursor | None
@@ -163,7 +187,3 @@ class Viewer(Reader):
                 "this cursor belongs to another walk; pass it without result, or start that result anew"
             )
         return found.start, found.end
-
-
-async def _table(stored: Field, spill_id: str) -> SeriesTable | None:
-    return None if stored is None else await compute(_UNPACKS_TO * len(stored), decode_series, stored, spill_id)

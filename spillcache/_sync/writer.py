@@ -308,7 +308,7 @@ class Upload:
         }
         if series is not None:
             fields[0] |= {
-                SERIES_FIELD: encode_series(series, self._spill_id),
+                SERIES_FIELD: encode_series(series.with_faults(contents.inventory.faults), self._spill_id),
                 MARK_FIELD: encode_mark(self._spill_id),
             }
         self._store.publish(self._spill_id, self._frames_in, fields, self._terms.stored_ttl_ms)

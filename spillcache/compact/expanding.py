@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from spillcache.compact.samples import regular_times
+from spillcache.series.spelling import TIME, VALUE
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _SHORT = re.compile(
@@ -15,10 +16,8 @@ _SHORT = re.compile(
 )
 _LABEL = re.compile(rf"([A-Za-z_][A-Za-z0-9_.]*)=({_STRING}|[^,}}]*)", re.DOTALL)
 _AXIS = re.compile(r"(-?[0-9]+)\+([0-9]+)\*([0-9]+)", re.ASCII)
-_TIME = r"-?[0-9]+(?:\.[0-9]+)?"
-_VALUE = r"[-+0-9.eE]+|[-+]?(?:[Nn]a[Nn]|Inf)"
-_SAMPLE = re.compile(rf"(=|{_TIME}) ({_VALUE})", re.ASCII)
-_RUN = re.compile(rf"({_TIME})(?:\+({_TIME}))?:((?: (?:{_VALUE})(?:\*[0-9]+)?)+)", re.ASCII)
+_SAMPLE = re.compile(rf"(=|{TIME}) ({VALUE})", re.ASCII)
+_RUN = re.compile(rf"({TIME})(?:\+({TIME}))?:((?: (?:{VALUE})(?:\*[0-9]+)?)+)", re.ASCII)
 _SPELLED_STRING = re.compile(_STRING, re.DOTALL)
 _ONLY_BETWEEN = str.maketrans("", "", " \t\r\n{},:")
 

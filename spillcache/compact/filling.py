@@ -15,11 +15,8 @@ from spillcache.compact.labels import short_labels
 from spillcache.compact.samples import read_samples, short_samples
 from spillcache.cut import prefix_within
 from spillcache.edges import LONGEST_UNIT
-from spillcache.errors import ArgumentsInvalid
 from spillcache.series import Axis, Series, SeriesTable
 from spillcache.wire import Wire
-
-READ_RAW = "Read it without view, page by page: that shows everything."
 
 
 class CompactText(NamedTuple):
@@ -46,8 +43,7 @@ def write_compact(
     """The page that begins at `position` of the payload, in at most `room` bytes on the wire.
 
     `text` holds the payload from `base` on, at least 4 KB past `position` unless it ends before; `scope` is the range
-    that is read. A page that ends where it begins has no room for anything. Raises `ArgumentsInvalid` where a sample
-    has a form that is not written in short.
+    that is read. A page that ends where it begins has no room for anything.
     """
     return _Page(text, base, position, scope, room, wire).fill(table)
 
@@ -129,17 +125,21 @@ class _Page:
             case "samples":
                 return self._write_samples(part)
             case "labels":
-                short = short_labels(self._raw(part.start, part.end)) if part.end <= self._limit else None
-                return self._put(short, part.end) if short is not None else True
+                return self._write_labels(part)
             case "sample":
                 return self._write_sample(part)
             case _:
                 return self._write_times(part)
 
+    def _write_labels(self, part: _Part) -> bool:
+        """Labels in short, or left to be written as they are: then a page may break them off."""
+        short = short_labels(self._raw(part.start, part.end)) if part.end <= self._limit else None
+        if short is None or (self._wire.cost(short) > self._room and not self._can_give_back):
+            return True
+        return self._put(short, part.end)
+
     def _write_samples(self, part: _Part) -> bool:
         samples = read_samples(self._text, self._at - self._base, part.start - self._base, part.end - self._base)
-        if not samples.times and part.end <= self._limit:
-            raise ArgumentsInvalid("a sample here has no form that the compact view knows", next_step=READ_RAW)
         copies = len(self._wire.copies)
         left, pieces, end = self._room - 2 * copies, [], self._at
         for unit in short_samples(samples):  # all of it is ASCII that nothing escapes
@@ -181,9 +181,13 @@ class _Page:
         self._at = end
         return True
 
+    @property
+    def _can_give_back(self) -> bool:
+        return self._mark is not None and self._mark[0] > self._position
+
     def _give_back(self) -> bool:
         """End the page before the series of which it shows nothing yet, if it shows anything else."""
-        if self._mark is not None and self._mark[0] > self._position:
+        if self._mark is not None and self._can_give_back:
             self._at = self._mark[0]
             del self._written[self._mark[1] :]
         return False
@@ -195,7 +199,7 @@ class _Page:
             return wanted <= self._at
         ahead = self._text[self._at - self._base : stop - self._base + LONGEST_UNIT]
         length = prefix_within(ahead, self._room, self._wire, stop - self._at)
-        if length < stop - self._at and self._mark is not None and self._mark[0] > self._position:
+        if length < stop - self._at and self._can_give_back:
             return self._give_back()
         if length < stop - self._at:
             comma = ahead.rfind(b",", length * 3 // 4, length) + 1

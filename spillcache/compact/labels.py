@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
-from spillcache.shown import shown_text
+from spillcache.shown import spelled_text
 
 #: Characters of labels that are shown beside the data.
 _MOST_SHOWN = 300
@@ -30,11 +31,27 @@ def short_labels(written: str) -> str | None:
     return f"{{{','.join(f'{name}={_value(value)}' for name, value in pairs)}}}"
 
 
-def shown_labels(written: str) -> str:
-    """Labels fit to be shown outside the data: in short where that is exact, on one line, at most 300 characters."""
-    clean = " ".join(shown_text(short_labels(written) or written).split())
-    return clean if len(clean) <= _MOST_SHOWN else clean[: _MOST_SHOWN - 1] + "…"
+def shown_labels(written: str) -> dict[str, Any]:
+    """What is said of a series' labels outside the data: `labels`, or `labels_omitted` where they are not kept.
+
+    They are on one line, in short where that is exact, and what is not seen in them is spelled, so that no two series
+    look alike. `labels_cut` says that they go on beyond 300 characters.
+    """
+    if not written:
+        return {"labels_omitted": True}
+    text = spelled_text(short_labels(written) or _on_one_line(written))
+    return {"labels": text} if len(text) <= _MOST_SHOWN else {"labels": text[:_MOST_SHOWN] + "…", "labels_cut": True}
+
+
+def _on_one_line(written: str) -> str:
+    """The same JSON without blanks between its parts."""
+    pairs = json.loads(written, object_pairs_hook=tuple)
+    return f"{{{','.join(f'{_quoted(name)}:{_quoted(value)}' for name, value in pairs)}}}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _value(value: str) -> str:
-    return value if _BARE.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+    return value if _BARE.fullmatch(value) else _quoted(value)

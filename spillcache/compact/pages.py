@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spillcache.compact.filling import READ_RAW, has_series, series_around, write_compact
+from spillcache.compact.filling import has_series, series_around, write_compact
 from spillcache.compact.labels import shown_labels
 from spillcache.cursor import Cursor
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
@@ -14,6 +14,8 @@ from spillcache.manifest import Manifest
 from spillcache.page import Page
 from spillcache.series import SeriesTable
 from spillcache.wire import Wire
+
+_READ_RAW = "Read it without view, page by page: that shows everything."
 
 #: Room in which something always fits: the longest sample, as far as one is written in short at all.
 _ENOUGH = 1024
@@ -29,14 +31,14 @@ LEGEND = (
 def refuse_without_series(table: SeriesTable | None, start: int, end: int) -> None:
     """Raise `ArgumentsInvalid` where the compact view of a range would be nothing but the payload itself."""
     if table is None:
-        raise ArgumentsInvalid("this spill was stored without a table of series", next_step=READ_RAW)
+        raise ArgumentsInvalid("this spill was stored without a table of series", next_step=_READ_RAW)
     if not has_series(table, start, end):
         known = " in what was looked at" if table.partial else ""
-        raise ArgumentsInvalid(f"no time series are recognised here{known}, so nothing is compact", next_step=READ_RAW)
+        raise ArgumentsInvalid(f"no time series are recognised here{known}, so nothing is compact", next_step=_READ_RAW)
     if end > table.known_json:
         raise ArgumentsInvalid(
             "this is not known to be well-formed JSON to its end, so nothing of it is written in short",
-            next_step=READ_RAW,
+            next_step=_READ_RAW,
         )
 
 
@@ -102,4 +104,4 @@ def _inside(table: SeriesTable, position: int, scope: tuple[int, int]) -> Mappin
     if found is None:
         return None
     number, one = found
-    return {"series": number, **({"labels": shown_labels(one.labels)} if one.labels else {"labels_omitted": True})}
+    return {"series": number, **shown_labels(one.labels)}

@@ -10,12 +10,8 @@ from typing import NamedTuple
 #: Values that repeat at least so often are counted: below that it is longer to read.
 _REPEATED = 3
 
-#: Characters of a number beyond which a sample is not written in short: no list that was told has such a one.
-_LONGEST = 400
-
-_SAMPLE = re.compile(
-    rb'\s*\[\s*([-+0-9.eE]{1,400})\s*,\s*"([-+0-9.eE]{1,400}|NaN|[-+]?Inf)"\s*\]\s*(?:,\s*|(\]))',
-)
+#: A sample among blanks; that it is one, was checked when it was stored.
+_SAMPLE = re.compile(rb'\s*\[\s*([^\s,]+)\s*,\s*"([^"]+)"\s*\]\s*(?:,\s*|(\]))')
 _TIME = re.compile(r"(0|[1-9][0-9]{0,14})(?:\.([0-9]{0,2}[1-9]))?", re.ASCII)
 
 
@@ -61,9 +57,6 @@ def _read_bare(section: bytes, at: int) -> Samples:
     values = pieces[1 : 2 * whole : 2]
     times = [piece[3:-1] for piece in pieces[0 : 2 * whole : 2]]
     times[:1] = [pieces[0][1:-1]] * (whole > 0)
-    for long in (place for place, pair in enumerate(zip(times, values, strict=True)) if max(map(len, pair)) > _LONGEST):
-        del times[long:], values[long:]
-        break
     lengths = (len(time) + len(value) + 6 for time, value in zip(times, values, strict=True))
     return Samples(times, values, [at + length for length in accumulate(lengths)])
 

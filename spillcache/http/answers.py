@@ -165,6 +165,7 @@ class SeriesEntryAnswer(TypedDict):
     result: NotRequired[int]
     labels: NotRequired[str]
     labels_omitted: NotRequired[Literal[True]]
+    labels_cut: NotRequired[Literal[True]]
     count: int
     start: NotRequired[str]
     end: NotRequired[str]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spillcache.scan.table import ResultTable
+from spillcache.scan.table import TYPES, ResultTable
 
 Kind = Literal["json", "ndjson", "csv", "text", "bytes"]
 
@@ -85,6 +85,12 @@ class Inventory:
     partial: tuple[str, ...]
     strict: bool
     duplicate_keys: int
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What keeps the payload from being JSON, as far as was seen: "truncated", "malformed"."""
+        malformed = "malformed" in self.partial or bool((self.results.type == TYPES.index("invalid")).any())
+        return ("truncated",) * ("truncated" in self.partial) + ("malformed",) * malformed
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from spillcache.series.model import (
     SeriesTable,
 )
 from spillcache.series.samples import SampleReader, Told, read_values
+from spillcache.series.spelling import is_time
 
 #: Bytes before a list of samples in which its labels are looked for.
 _LABELS_WITHIN = 16_384
@@ -41,13 +42,12 @@ _LABEL_KEYS = (b'"metric"', b'"stream"', b'"labels"')
 
 _VALUES = re.compile(rb'"(values?)"\s*:\s*(?=\[)')
 _LINES = re.compile(rb'\[\s*\[\s*"')
-_SAMPLES = re.compile(rb'\[\s*\[\s*[-+0-9.eE]{1,40}\s*,\s*"')
+_SAMPLES = re.compile(rb'\[\s*\[\s*[-+0-9.eE]+\s*,\s*"')
 _CLOSE = re.compile(rb"\]\s*\]")
 _LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
-_TIME = re.compile(rb"-?[0-9]{1,40}(?:\.[0-9]{1,40})?")  # without an exponent, see `samples`
-_SAMPLE = re.compile(rb'\[\s*(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*,\s*"([-+0-9.eE]{1,40}|NaN|[-+]Inf)"\s*\]')
+_SAMPLE = re.compile(rb'\[\s*([^\s,"\[\]]+)\s*,\s*"([^"]+)"\s*\]')
 #: An element of a vector in the very form that Prometheus writes, or nothing, which ends a run of them.
-_ELEMENT = re.compile(rb',\{"metric":(\{[^}]*+\}),"value":\[([^,]*+),"([^"]{1,40})"\]\}|')
+_ELEMENT = re.compile(rb',\{"metric":(\{[^}]*+\}),"value":\[([^,]*+),"([^"]*+)"\]\}|')
 #: Bytes of it before the labels, between labels and sample, and of the sample besides its time and value.
 _BEFORE_LABELS, _BEFORE_SAMPLE, _SAMPLE_BYTES = len(b',{"metric":'), len(b',"value":'), len(b'[,""]')
 _ELEMENT_BYTES = _BEFORE_LABELS + _BEFORE_SAMPLE + _SAMPLE_BYTES + len(b"}")
@@ -65,17 +65,17 @@ def find_series(text: bytes, *, whole: bool) -> SeriesTable:
     if finder.full:
         partial.append("too_many")
     known = known_json(text, finder.read)
-    if finder.gave_up or (whole and finder.found and known < len(text)):
+    if finder.gave_up or (whole and finder.objects and known < len(text)):
         partial.append("malformed")
     looked_at = finder.objects[-1][1] if finder.full and finder.objects else len(text)
     if leaves_series(text[:looked_at], finder.objects, whole=whole):
         partial.append("unrecognised")
-    return SeriesTable(finder.found, tuple(finder.axes), tuple(partial), known)
+    return SeriesTable(SeriesColumns(finder.columns), tuple(finder.axes), tuple(partial), known)
 
 
 class _Finder:
     def __init__(self, text: bytes) -> None:
-        self.found = SeriesColumns()
+        self.columns: tuple[list[Any], ...] = tuple([] for _ in Series._fields)
         self.axes: list[Axis] = []
         self.full = False  # whether more was found than is kept
         #: The objects that hold what was found, and what of them is known to be JSON to the last byte: starts and ends.
@@ -110,10 +110,11 @@ class _Finder:
 
     def _keep(self, one: Series) -> None:
         self._kept += len(one.labels)
-        if len(self.found) >= MAX_SERIES or self._kept > MAX_LABELS_BYTES:
+        if len(self.columns[0]) >= MAX_SERIES or self._kept > MAX_LABELS_BYTES:
             self.full = True
         if not self.full:
-            self.found.append(one)
+            for column, value in zip(self.columns, one, strict=True):
+                column.append(value)
             self.objects.append((one.start, one.end))
 
     def _samples(self, key: int, start: int, many: bool) -> None:
@@ -129,9 +130,10 @@ class _Finder:
 
     def _of_vector(self, key: int, start: int) -> None:
         sample = _SAMPLE.match(self._text, start)
-        if sample is not None:
+        values = read_values([sample[2]]) if sample is not None and is_time(sample[1]) else None
+        if sample is not None and values is not None:
             time, value = sample[1].decode(), sample[2].decode()
-            nan = value == "NaN"
+            nan = values[0] is None
             least = "" if nan else value
             told = Told(1, int(nan), time, time, least, least, value)
             self._series("vector", key, start, sample.end(), told)
@@ -143,7 +145,7 @@ class _Finder:
         labels: list[bytes] = []
         times: list[bytes] = []
         written: list[bytes] = []
-        for element in islice(_ELEMENT.finditer(self._text, at), MAX_SERIES - len(self.found)):
+        for element in islice(_ELEMENT.finditer(self._text, at), MAX_SERIES - len(self.columns[0])):
             if element.lastindex is None:
                 break
             label, time, value = element.groups()
@@ -151,7 +153,7 @@ class _Finder:
             times.append(time)
             written.append(value)
         values = read_values(written)
-        self._in_one_go = values is not None and all(map(_TIME.fullmatch, set(times))) and _all_are_labels(labels)
+        self._in_one_go = values is not None and all(map(is_time, set(times))) and _all_are_labels(labels)
         if not labels or values is None or not self._in_one_go:
             return
         told_labels = [label.decode() if len(label) <= MAX_LABEL_BYTES else "" for label in labels]
@@ -166,7 +168,9 @@ class _Finder:
             nan = [int(value is None) for value in values]
             least = ["" if missing else value for missing, value in zip(nan, told_values, strict=True)]
         told = (told_labels, told_times, told_times, least, least, told_values)
-        self.found.extend((["vector"] * len(values), *places, [1] * len(values), nan, *told))
+        run: tuple[list[Any], ...] = (["vector"] * len(values), *places, [1] * len(values), nan, *told)
+        for column, added in zip(self.columns, run, strict=True):
+            column.extend(added)
         self._kept, self._end = kept, places[1][-1]
         self.objects.append((at + 1, self._end))
         self.read.append((at + 1, self._end))
@@ -239,6 +243,8 @@ class _Finder:
             return
         label_key, labels_start, labels_end = found
         begin, stop = self._object(label_key, end)
+        if stop == end and self._repeats_labels(end):
+            return
         self._end = stop
         self.read += (labels_start, labels_end), (start, end)
         written = labels_end - labels_start <= MAX_LABEL_BYTES
@@ -263,6 +269,11 @@ class _Finder:
                     self._key = name
                     return at, after.end(), end
         return None
+
+    def _repeats_labels(self, end: int) -> bool:
+        """Whether members follow the samples that may be labels once more: which of the two hold, readers differ in."""
+        following = self._text[end : self._text.find(b"}", end) + 1]
+        return any(name in following for name in _LABEL_KEYS)
 
     def _object(self, first_key: int, end: int) -> tuple[int, int]:
         """The object from its first member to its last, with its braces where these stand right beside."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 #: Keys that series have, by their beginnings, because finding bytes is fast, and what follows where it is one. A quote
 #: may be escaped: documents are put into strings as well. That counts too much rather than too little.
 _KEYS = tuple(
-    (beginning, re.compile(beginning + rest, re.ASCII))
+    (beginning, re.compile(re.escape(beginning) + rest, re.ASCII))
     for beginning, rest in (
         (b'"value', rb's?\\*"\s*:\s*\['),
         (b'"histogram', rb's?\\*"\s*:\s*(?:\{|\[\s*[^\s\]])'),
@@ -19,6 +19,7 @@ _KEYS = tuple(
         (b'"stream', rb'\\*"\s*:\s*\{'),
         (b'"schema', rb'\\*"\s*:\s*\{'),
         (b'"data', rb'[pP]oints\\*"\s*:\s*\['),
+        (rb"\u00", rb'[67][0-9a-fA-F][^"\\]*\\*"\s*:\s*[\[{]'),  # a key with an escape that no writer needs
     )
 )
 #: Keys that come before the samples of a series.

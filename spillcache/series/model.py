@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple, get_args, overload
 
@@ -57,19 +57,9 @@ class SeriesColumns(Sequence[Series]):
     __slots__ = ("columns",)
 
     def __init__(self, columns: Iterable[Iterable[Any]] = ((),) * len(Series._fields)) -> None:
-        self.columns: tuple[list[Any], ...] = tuple(list(column) for column in columns)
+        self.columns: tuple[tuple[Any, ...], ...] = tuple(map(tuple, columns))
         if len(self.columns) != len(Series._fields) or len(set(map(len, self.columns))) > 1:
             raise ValueError("series have a column for each field, all of one length")
-
-    def append(self, row: Series) -> None:
-        """Add one series."""
-        for column, value in zip(self.columns, row, strict=True):
-            column.append(value)
-
-    def extend(self, columns: Iterable[Iterable[Any]]) -> None:
-        """Add series, given by columns of one length."""
-        for column, values in zip(self.columns, columns, strict=True):
-            column.extend(values)
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -88,11 +78,15 @@ class SeriesColumns(Sequence[Series]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SeriesColumns) and self.columns == other.columns
 
-    __hash__ = None  # type: ignore[assignment]  # it grows
+    def __hash__(self) -> int:
+        return hash(self.columns)
 
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, islice(self, 2)))
         return f"<{len(self)} series: {shown}, …>" if len(self) > 2 else f"<{len(self)} series: {shown}>"
+
+
+_NONE = SeriesColumns()
 
 
 class Axis(NamedTuple):
@@ -113,16 +107,21 @@ class SeriesTable:
     """The series of a payload in the order of its bytes, and the regular time columns of its data frames.
 
     `partial` says why there may be more than these: "window" (only the beginning of the payload was looked at),
-    "too_many" (more series, or labels, than are kept), "malformed" (too much only looks like series, or what has
-    series is no JSON), "unrecognised" (something looks like a series and was not understood).
+    "too_many" (more series, or labels, than are kept), "truncated" and "malformed" (as the scan has found, or what has
+    series is no JSON, or too much only looks like them), "unrecognised" (something looks like a series and was not
+    understood).
     `known_json` is up to which byte all that stands outside strings is known to be words of JSON. Beyond it text of the
     payload may look like the compact view, so nothing there is written in short.
     """
 
-    series: SeriesColumns = field(default_factory=SeriesColumns)
+    series: SeriesColumns = _NONE
     axes: tuple[Axis, ...] = ()
     partial: tuple[str, ...] = ()
     known_json: int = 0
+
+    def with_faults(self, faults: Iterable[str]) -> SeriesTable:
+        """The same table, where this is wrong with the payload."""
+        return replace(self, partial=tuple(dict.fromkeys((*self.partial, *faults))))
 
 
 #: The table of a payload that is no JSON: nothing was looked for in it.

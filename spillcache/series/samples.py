@@ -1,8 +1,7 @@
 """Lists of samples: whether they have exactly the form that is expected, and what their numbers say.
 
 A list is `[[time,"value"],…]` or, of an instant vector, `[time,"value"]`. Numbers are compared as parsed, and told as
-spelled. Times are plain numbers, without an exponent, and no number is longer than MOST_DIGITS: the compact view writes
-them as they are, and `1e+5` would read as a time and a step there.
+spelled (see `spelling`).
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from typing import NamedTuple
 
 import orjson
 
+from spillcache.series.spelling import MOST_DIGITS, has_form_of_value
+
 _BLANKS = b" \t\r\n"
-_NUMBER = b"0123456789.eE+-NaInf"
+_NUMBER = b"0123456789.eE+-NaInf"  # the characters of times and values
 _NUMBER_OR_COMMA = _NUMBER + b","
 _NUMBER_OR_BLANK = _NUMBER + _BLANKS
 _AROUND_TIME = b"[]," + _BLANKS
 #: Of so many lists the times are remembered: an answer to several queries has several.
 _REMEMBERED = 8
-#: Characters of a number at most: the longest that a float spells out is 330.
-MOST_DIGITS = 400
 
 
 class Told(NamedTuple):
@@ -124,7 +123,7 @@ def find_extremes(values: list[float | None]) -> tuple[tuple[int, int] | None, i
 
 
 def read_values(spelled: Sequence[bytes]) -> list[float | None] | None:
-    """The numbers that values spell, None for NaN; no list where one is no number, or longer than MOST_DIGITS."""
+    """The numbers that values spell, None for NaN; no list where one of them is no value."""
     joined = b",".join(spelled)
     if joined.translate(None, _NUMBER_OR_COMMA) or _has_longer(joined):
         return None
@@ -133,6 +132,8 @@ def read_values(spelled: Sequence[bytes]) -> list[float | None] | None:
         return numbers if len(numbers) == len(spelled) else None
     except ValueError:  # infinities, and numbers as JSON does not spell them
         pass
+    if not all(map(has_form_of_value, spelled)):  # float reads "nan" and "-NaN" as well
+        return None
     try:
         return [None if math.isnan(value) else value for value in map(float, spelled)]
     except ValueError:

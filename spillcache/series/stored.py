@@ -11,22 +11,23 @@ releases before there were series, and caches that do not look for them, write n
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import orjson
 import zstandard
 
 from spillcache.digest import seal, unseal
 from spillcache.errors import SpillCorrupt
-from spillcache.series.model import FORMS, Axis, SeriesColumns, SeriesTable
+from spillcache.series.model import FORMS, Axis, Series, SeriesColumns, SeriesTable
 
 FIELD = "series"
 MARK_FIELD = "has"
 
 _MARK = b"a table of series"
 _WORD = 8
-_COLUMNS = 9
+#: Columns of numbers, then texts. Places but the first are stored as told from where the series begins.
+_COLUMNS = Series._fields.index("labels")
+_START = Series._fields.index("start")
+_PLACES = slice(_START + 1, Series._fields.index("values_end") + 1)
 _WHOLE_NUMBER = np.dtype("<i8")
 
 
@@ -47,16 +48,14 @@ def encode_series(table: SeriesTable, spill_id: str) -> bytes:
     forms, *rest = table.series.columns
     numbers, texts = rest[: _COLUMNS - 1], rest[_COLUMNS - 1 :]
     columns = np.array([list(map(FORMS.index, forms)), *numbers], _WHOLE_NUMBER)
-    columns[2:7] -= columns[1]  # places, told from where the series begins
-    columns[1] = np.diff(columns[1], prepend=0)
+    columns[_PLACES] -= columns[_START]
+    columns[_START] = np.diff(columns[_START], prepend=0)
     planes = columns.view(np.uint8).reshape(_COLUMNS, count, _WORD).transpose(0, 2, 1)
     head = orjson.dumps([count, table.partial, [tuple(axis) for axis in table.axes], table.known_json])
     body = b"%b\n%b%b" % (head, planes.tobytes(), orjson.dumps(texts))
     return seal(spill_id, 0, FIELD, zstandard.compress(body, 1))
 
 
-# By the very bytes that Redis sent: the pages of a walk all bring the same ones. A table takes up to some 20 MB.
-@functools.lru_cache(maxsize=4)
 def decode_series(stored: bytes, spill_id: str) -> SeriesTable:
     """Read field `series`. Raises `SpillCorrupt` or `ManifestVersionUnsupported`."""
     try:
@@ -72,7 +71,7 @@ def _unpacked(packed: bytes, count: int) -> SeriesColumns:
     planes = np.frombuffer(packed, np.uint8, size)
     rows = planes.reshape(_COLUMNS, _WORD, count).transpose(0, 2, 1).copy()
     columns = rows.reshape(_COLUMNS, count * _WORD).view(_WHOLE_NUMBER)
-    columns[1] = np.cumsum(columns[1])
-    columns[2:7] += columns[1]
+    columns[_START] = np.cumsum(columns[_START])
+    columns[_PLACES] += columns[_START]
     forms, *numbers = columns.tolist()
     return SeriesColumns((map(FORMS.__getitem__, forms), *numbers, *orjson.loads(packed[size:])))

@@ -16,6 +16,7 @@ from spillcache.frame import SEGMENT_BYTES
 from spillcache.page import View
 from spillcache.wire import Wire
 from tests.servers.caches import cache_on, key_of
+from tests.servers.proxy import proxy
 from tests.strategies import WIRES
 
 COMPACT: View = "compact"
@@ -128,14 +129,34 @@ async def test_what_has_no_series_is_to_be_read_as_it_is(cache: SpillCache, payl
     assert "page by page" in refused.value.next_step
 
 
-async def test_a_table_that_went_missing_is_a_loss(cache: SpillCache, admin: redis.Redis) -> None:
-    """On the first page as midway: it is not as if there had been none."""
+async def test_a_table_that_went_missing_is_a_loss(cache: SpillCache, redis_url: str, admin: redis.Redis) -> None:
+    """On the first page as midway, in a process that does not remember it: it is not as if there had been none."""
     spill_id = (await cache.put(sample.payload())).spill_id
     first = await cache.page(spill_id, view=COMPACT)
     admin.hdel(key_of(spill_id, 0), "series")
-    for cursor in (None, first.next_cursor):
-        with pytest.raises(SpillLost, match="table of series"):
-            await cache.page(spill_id, cursor=cursor, view=COMPACT)
+    async with cache_on(redis_url) as other:
+        for cursor in (None, first.next_cursor):
+            with pytest.raises(SpillLost, match="table of series"):
+                await other.page(spill_id, cursor=cursor, view=COMPACT)
+
+
+async def test_the_table_is_fetched_once_for_a_walk_and_the_summary_must_be_there(
+    redis_url: str, admin: redis.Redis
+) -> None:
+    """A page of the view is one command, like any page; a summary that is gone is a loss, like anywhere."""
+    with proxy(redis_url) as between:
+        async with cache_on(between.url) as cache:
+            spill_id = (await cache.put(sample.payload())).spill_id
+            page = await cache.page(spill_id, view=COMPACT)
+            between.watch()
+            pages = 0
+            while page.next_cursor is not None:
+                page = await cache.page(spill_id, cursor=page.next_cursor)
+                pages += 1
+            assert between.names == ["HMGET"] * pages
+            admin.hdel(key_of(spill_id, 0), "meta")
+            with pytest.raises(SpillLost, match="summary"):
+                await cache.page(spill_id, view=COMPACT)
 
 
 _LINE = '{"metric":{"a":"1"},"values":[[1700000000,"5"],[1700000010,"6"]]}'

@@ -162,7 +162,16 @@ def test_what_is_no_compact_text_is_not_read_as_one(text: str) -> None:
 
 @given(st.text(max_size=1_000))
 def test_labels_beside_the_data_are_bounded_and_harmless(written: str) -> None:
-    """One line, at most 300 characters, nothing that hides or commands."""
-    shown = shown_labels(json.dumps({"a": written}))
-    assert len(shown) <= 300
-    assert shown.isprintable() or not any(char in shown for char in "\n\r\x1b\u202e")
+    """One line, at most 300 characters, nothing that hides or commands; and what is not all of them says so."""
+    said = shown_labels(json.dumps({"a": written}))
+    shown = said["labels"]
+    assert len(shown) <= 300 + said.get("labels_cut", False)
+    assert not any(char in shown for char in "\n\r\x1b\u202e\u200b\x00")
+    assert said.get("labels_cut", False) == shown.endswith("…") or written.endswith("…")
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_labels_that_differ_do_not_look_alike(one: str, other: str) -> None:
+    """Blanks are kept, and what is not seen is spelled."""
+    shown = [shown_labels(json.dumps({"a": text}, ensure_ascii=False)) for text in (one, other)]
+    assert (shown[0] == shown[1]) == (one == other)
