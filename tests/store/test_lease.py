@@ -191,7 +191,7 @@ async def test_the_first_page_of_a_result_is_served_where_only_its_renewal_fails
 
 async def test_a_first_page_of_a_result_finds_a_lost_segment(redis_url: str, admin: redis.Redis) -> None:
     """Also one that the result does not lie in; and a spill too old to renew is looked at all the same."""
-    payload = b'{"results":[%b]}' % b",".join(b'{"name":"%d","value":"%b"}' % (at, b"x" * 90_000) for at in range(60))
+    payload = _two_segments()
     for max_age_s in (3_600, 0.001):
         async with cache_on(redis_url, max_age_s=max_age_s) as cache:
             spill_id = (await cache.put(payload)).spill_id
@@ -203,6 +203,32 @@ async def test_a_first_page_of_a_result_finds_a_lost_segment(redis_url: str, adm
             admin.delete(key_of(spill_id, 1))
             with pytest.raises(SpillLost):
                 await cache.page(spill_id, result=1)
+
+
+async def test_a_segment_that_is_gone_is_lost_also_where_nothing_could_be_renewed(
+    redis_url: str, admin: redis.Redis
+) -> None:
+    """The manifest was there a moment ago, so this did not expire."""
+    with proxy(redis_url) as between:
+        async with cache_on(between.url) as cache:
+            spill_id = (await cache.put(_two_segments())).spill_id
+            between.watch(_cut_renewals)
+            assert (await cache.page(spill_id, result=60)).start > SEGMENT_BYTES
+            admin.delete(key_of(spill_id, 1))
+            with pytest.raises(SpillLost):
+                await cache.page(spill_id, result=60)
+
+
+async def test_a_spill_that_somebody_made_to_stay_is_read_beyond_its_maximum_age(
+    redis_url: str, admin: redis.Redis
+) -> None:
+    """All of it is there, so it is not lost."""
+    async with cache_on(redis_url, max_age_s=0.001) as cache:
+        spill_id = (await cache.put(metrics())).spill_id
+        _wait_a_millisecond(admin)
+        admin.persist(key_of(spill_id))
+        assert (await cache.page(spill_id)).start == 0
+        assert (await cache.page(spill_id, result=1)).data
 
 
 async def test_a_spill_whose_ttl_ran_out_is_expired_for_who_read_it_and_not_found_for_others(redis_url: str) -> None:
@@ -263,6 +289,11 @@ async def begin(cache: SpillCache, how: str, spill_id: str) -> None:
         await cache.stat(spill_id)
     else:
         await cache.fetch(spill_id)
+
+
+def _two_segments() -> bytes:
+    """Sixty results of 90 KB: the last ones lie in the second segment."""
+    return b'{"results":[%b]}' % b",".join(b'{"name":"%d","value":"%b"}' % (at, b"x" * 90_000) for at in range(60))
 
 
 def _wait_a_millisecond(admin: redis.Redis) -> None:
