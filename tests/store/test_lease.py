@@ -229,6 +229,7 @@ async def test_a_spill_that_somebody_made_to_stay_is_read_beyond_its_maximum_age
         admin.persist(key_of(spill_id))
         assert (await cache.page(spill_id)).start == 0
         assert (await cache.page(spill_id, result=1)).data
+        await cache.delete(spill_id)
 
 
 async def test_a_spill_whose_ttl_ran_out_is_expired_for_who_read_it_and_not_found_for_others(redis_url: str) -> None:
