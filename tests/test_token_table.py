@@ -61,8 +61,36 @@ async def test_time_series_have_a_row_in_the_compact_view(monkeypatch: pytest.Mo
 def test_a_page_that_is_too_dear_fails_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], bar: int, code: int
 ) -> None:
-    """So that a run is a check."""
+    """So that a run is a check, which says what it found."""
     monkeypatch.setattr("sys.argv", ["token_table", "--json"])
     monkeypatch.setattr(token_table, "MAX_BESIDE", bar)
     assert token_table.main() == code
-    assert json.loads(capsys.readouterr().out)["samples"][0]["sample"] == "sample"
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert report["samples"][0]["sample"] == "sample"
+    assert report["page_of_binary_data"] > 7_500 // 5
+    for longest in report["beside_the_chunk_at_its_longest"].values():
+        assert 0 < longest["average"] <= longest["most"]
+    assert said.err.count("missed: beside the chunk a page") == 2 * code
+
+
+def walked(tokens: int) -> token_table.Walk:
+    """A walk of so many tokens."""
+    return token_table.Walk(1, tokens, 1.0, 9, 9, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "compact", "said"),
+    [
+        (token_table.BATCH, 50, []),
+        (token_table.BATCH, 51, ["the batch in the compact view takes 0.51 × the raw walk; the bar is 0.5 ×"]),
+        (token_table.BATCH, None, ["the batch in the compact view has no walk there; the bar is 0.5 ×"]),
+        ("another", 99, []),
+    ],
+)
+def test_the_batch_has_to_be_halved_by_the_compact_view(name: str, compact: int | None, said: list[str]) -> None:
+    """And one that is not shown in it at all is not halved."""
+    part = None if compact is None else compact / 100
+    view = None if compact is None else walked(compact)
+    row = token_table.Row(name, 9, 9, 1.0, walked(100), walked(100), compact=view, of_raw_walk=part)
+    assert token_table.missed([row]) == said
