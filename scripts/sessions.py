@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 import shlex
 import subprocess
@@ -28,11 +29,10 @@ from spillcache import Keyring, SpillCache, defaults
 from spillcache.demo import sample
 from spillcache.demo.fleet import Fleet
 from spillcache.keyring import MIN_KEY_BYTES, format_ring
-from spillcache.tool.rendering import JSON_WIRE
 from spillcache.wiring.environment import environment_without_settings
 from spillcache.wiring.opening import private_server, write_private
 
-_LONGEST_TEXT, _LONGEST_LIST, _LONGEST_LINE, _MOST_LINES = 240, 2, 200, 12
+_LONGEST_TEXT, _LONGEST_LIST, _LONGEST_LINE, _MOST_LINES = 240, 2, 200, 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +120,18 @@ read and a compact walk say `COMPLETE` only when they were everything.
 | read series in fewer tokens | `page`, `walk` with `view="compact"` | `view: "compact"` | `…/pages?view=compact` | \
 `spillcache page`, `walk --view compact` |
 
-On every face the words are the same: one place makes them. `spillcache grep` never exits with 0: 3 says that there are
-matches, 4 that there are none; `spillcache full` exits with 3 unless that was everything. The tool refuses what
-contradicts itself, such as `pattern` with `cursor`, and says what to call instead.
+On every face the words are the same: one place makes them. On the command line the exit code is the status: 0 COMPLETE,
+3 PARTIAL, 1 FAILED; a search that found nothing is PARTIAL too, and exits with 4. The tool refuses what contradicts
+itself, such as `pattern` with `cursor`, and says what to call instead.
 
 What follows was really run (`python -m scripts.sessions`), on the batch of twelve queries that `make demo` replays:
-{size:,} bytes. ⟨…⟩ is what this page leaves out; an answer has it.
-"""
+{size:,} bytes. It comes with the package, and this stores it, so that you can do the same. ⟨…⟩ is what this page leaves
+out; an answer has it.
+
+{stored}"""
+
+_SAVE = "import sys; from spillcache.demo import sample; sys.stdout.buffer.write(sample.payload())"
+_PUT = ("put", "batch.json", "--tool", sample.TOOL)
 
 
 async def document() -> str:
@@ -139,11 +144,11 @@ async def document() -> str:
             "SPILLCACHE_KEYRING_FILE": str(ring),
             "SPILLCACHE_LOG_FORMAT": "json",
         }
+        spill_id, storing = await asyncio.to_thread(_stored, environment, Path(directory))
         async with SpillCache.from_url(server.url, keyring=Keyring.from_file(ring)) as cache:
             with Fleet(("docs",), environment) as fleet:
-                spill_id = (await cache.put(sample.payload(), tool=sample.TOOL, wire=JSON_WIRE)).spill_id
                 faces = _Faces(cache, fleet.take_turn().url, environment, spill_id)
-                parts = [_HEAD.format(size=len(sample.payload()))]
+                parts = [_HEAD.format(size=len(sample.payload()), stored=_block("", "console", storing))]
                 for hatch in HATCHES:
                     parts += [f"## {hatch.title}\n\n{hatch.about}\n", *[part async for part in faces.sessions(hatch)]]
     return "\n".join(parts)
@@ -170,7 +175,9 @@ class _Faces:
             response = await client.get(path)
         yield _block("REST", "http", f"GET {path}")
         yield _block("", "json", _shortened(response.json()))
-        yield _block("Command line", "console", await asyncio.to_thread(self._typed, hatch.command))
+        verb, *options = hatch.command
+        typed = (verb, self.spill_id, *options)
+        yield _block("Command line", "console", await asyncio.to_thread(_typed, typed, self.environment))
 
     async def _called(self, arguments: dict[str, Any]) -> str:
         async with (
@@ -180,21 +187,33 @@ class _Faces:
             result = await client.call_tool(defaults.TOOL_NAME, arguments)
         return "".join(block.text for block in result.content if isinstance(block, TextContent))
 
-    def _typed(self, command: tuple[str, ...]) -> str:
-        name, *options = command
-        words = [name, self.spill_id, *options]
-        ran = subprocess.run(
-            [sys.executable, "-m", "spillcache.cli", *words],
-            env=dict(self.environment), capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        lines = [
-            f"$ {shlex.join(['spillcache', *words])}",
-            *_few(ran.stdout.splitlines()),
-            *_few(ran.stderr.splitlines()),
-            "$ echo $?",
-            str(ran.returncode),
-        ]
-        return "\n".join(lines)
+
+def _stored(environment: Mapping[str, str], directory: Path) -> tuple[str, str]:
+    """Make a file of the batch, and store it: the spill id, and the session. Raises `ValueError` where it failed."""
+    save = [sys.executable, "-c", _SAVE]
+    with (directory / _PUT[1]).open("wb") as file:
+        subprocess.run(save, env=dict(environment), stdout=file, check=True)
+    answered = _typed(_PUT, environment, directory)
+    found = re.search(r"^spill id +(\w{26})$", answered, re.MULTILINE)
+    if found is None:
+        raise ValueError(answered)
+    return found[1], f"$ {shlex.join(['python3', *save[1:]])} > {_PUT[1]}\n{answered}"
+
+
+def _typed(words: tuple[str, ...], environment: Mapping[str, str], directory: Path | None = None) -> str:
+    """A command, what it printed, and its exit code."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "spillcache.cli", *words],
+        env=dict(environment), cwd=directory, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = [
+        f"$ {shlex.join(['spillcache', *words])}",
+        *_few(ran.stdout.splitlines()),
+        *_few(ran.stderr.splitlines()),
+        "$ echo $?",
+        str(ran.returncode),
+    ]
+    return "\n".join(lines)
 
 
 def _spelled(value: object) -> str:

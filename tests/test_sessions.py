@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,16 @@ def test_the_answers_shown_have_the_fields_that_answers_have(redis_url: str, hat
     assert {fields(one) for one in shown} == {fields(answer)}
 
 
+def test_its_input_is_what_the_page_says_how_to_get() -> None:
+    """By the line that is printed, with what the package brings; and the next one stores it."""
+    save, put = re.findall(r"^\$ (.*batch\.json.*)$", PAGE, re.MULTILINE)
+    program, option, code, into, file = shlex.split(save)
+    assert (program, option, into, file) == ("python3", "-c", ">", "batch.json")
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert ran.stdout == sample.payload()
+    assert put == f"spillcache put batch.json --tool {sample.TOOL}"
+
+
 def fields(answer: dict[str, Any]) -> str:
     """The names in an answer, and those in the first entry of each of its lists."""
     return json.dumps(
@@ -58,5 +71,5 @@ def test_what_is_left_out_of_an_answer_is_marked() -> None:
     assert shown["list"] == [1, 2, "⟨1 more⟩"]
     assert shown["in"] == {"short": "y"}
     lines = list(sessions._few([f"line {number}" for number in range(40)] + ["z" * 250]))
-    assert (lines[0], lines[6]) == ("line 0", "⟨29 more lines⟩")
+    assert (lines[0], lines[7]) == ("line 0", "⟨27 more lines⟩")
     assert lines[-1].endswith("⟨50 more characters⟩")
