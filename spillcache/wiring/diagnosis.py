@@ -17,7 +17,7 @@ from redis import exceptions as theirs
 
 from spillcache._sync.connect import connect
 from spillcache._sync.store import OLDEST_SERVER, Client, Store, translate
-from spillcache.errors import SpillError
+from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.wiring.environment import unknown_settings
 from spillcache.wiring.opening import Tell, has_keyring, locate, open_keyring, stored_ring
 from spillcache.wiring.roles import COMMANDS, FOREIGN, RoleName, Trials
@@ -76,6 +76,9 @@ def _deployment(settings: Settings, tell: Tell | None, role: Role | None) -> lis
     try:
         client = connect(url, deadline_s=settings.deadline_s[0])
         store = Store(client, prefix=settings.prefix)
+    except ArgumentsInvalid as error:
+        wrong = Finding("url", "change", f"{shown_url(url)}: {error.message}", _URL)
+        return [wrong, _keys(settings, tell, reads=role != "writer")]
     except SpillError as error:
         return [place, _keys(settings, tell, reads=role != "writer"), _no_connection(error)]
     try:
@@ -95,6 +98,9 @@ def _settings() -> list[Finding]:
 
 
 _MISSPELT = "Correct the names, or remove them. In Kubernetes a Service makes some: set enableServiceLinks: false."
+
+
+_URL = "Correct SPILLCACHE_REDIS_URL, or --redis-url: redis://HOST:6379/0."
 
 
 def _no_connection(error: SpillError) -> Finding:

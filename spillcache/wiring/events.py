@@ -5,6 +5,7 @@
 | `spill_written` | spill, tool, kind, size, stored |
 | `page_served` | spill, tool, walk, from, to, size, status (result_status, view) |
 | `walk_completed` | spill, tool, walk, size, of: the last byte of a payload, or of one result, went out |
+| `answered` | verb, spill: any other act, such as a search, a list, a full read (beside its page) or a download |
 | `error` | verb, code, retryable, and the spill where one was named |
 
 `spill_refused` (tool, size, code) is the core's own log line; neither it nor the error behind it is said twice.
@@ -24,13 +25,18 @@ from spillcache.wiring.acts import ActWatcher
 
 _log = logging.getLogger("spillcache.events")
 
+_SAID_BY_THEMSELVES = frozenset[Verb](("put", "page"))
+
 
 class Events(ActWatcher):
     """Writes them to the logger `spillcache.events`, errors as warnings."""
 
     def ended(self, verb: Verb, spill_id: str, took_s: float, error: BaseException | None) -> None:
-        """Says how an act failed, if it did. Cancelled ones did not."""
-        if isinstance(error, Exception) and not _is_refusal(verb, error):
+        """Says how an act failed, or that one was done that has no line of its own. Cancelled ones are not said."""
+        if error is None:
+            if verb not in _SAID_BY_THEMSELVES:
+                _log.info("answered", extra={"verb": verb, "spill": _mark(spill_id)})
+        elif isinstance(error, Exception) and not _is_refusal(verb, error):
             _say_error(verb, error, spill_id)
 
     def spill_written(self, written: Written) -> None:
@@ -66,9 +72,13 @@ def _say_error(verb: str, error: Exception, spill_id: str) -> None:
     else:
         said |= {"code": "internal", "type": type(error).__name__}
     if spill_id:
-        # Ids may come in either case: the mark is that of the id as it was given out.
-        said["spill"] = spill_mark(spill_id.strip().lower())
+        said["spill"] = _mark(spill_id)
     _log.warning("error", extra=said)
+
+
+def _mark(given: str) -> str:
+    """Ids may come in either case: the mark is that of the id as it was given out."""
+    return spill_mark(given.strip().lower())
 
 
 def _tool(name: str) -> dict[str, str]:

@@ -70,6 +70,9 @@ class Metrics(ActWatcher):
         self._over: OrderedDict[int, None] = OrderedDict()
 
     def _make_failures(self) -> None:
+        self._acts = cache(
+            Counter("spillcache_acts", "Acts that ended well.", ("verb",), registry=self.registry).labels
+        )
         self._errors = Counter("spillcache_errors", "Acts that failed.", ("verb", "code"), registry=self.registry)
         self._losses = Counter(
             "spillcache_losses", "Spills found lost or corrupt before their time.", ("code",), registry=self.registry
@@ -98,7 +101,9 @@ class Metrics(ActWatcher):
         """Times pages and counts what failed. Cancelled acts count as pages' time, and as no error."""
         if verb == "page":
             self._page_s.observe(took_s)
-        if error is None or not isinstance(error, Exception):
+        if error is None:
+            self._acts(verb).inc()
+        if not isinstance(error, Exception):
             return
         code = error.code if isinstance(error, SpillError) else "internal"
         self._errors.labels(verb, code).inc()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -87,6 +87,14 @@ def test_an_error_names_the_spill_however_its_id_was_written(log: pytest.LogCapt
     error = {"verb": "page", "code": "spill_not_found", "retryable": False, "spill": spill_mark(ID)}
     assert said(log) == [{"event": "error", **error}]
     assert log.records[0].levelname == "WARNING"
+
+
+@pytest.mark.parametrize("verb", [verb for verb in get_args(Verb) if verb not in ("put", "page")])
+def test_what_is_no_page_is_said_as_well(log: pytest.LogCaptureFixture, verb: Verb) -> None:
+    """An agent that only searched, or a program that took everything, must not look like one that took nothing."""
+    with Events().act(verb, ID.upper()):
+        assert said(log) == []
+    assert said(log) == [{"event": "answered", "verb": verb, "spill": spill_mark(ID)}]
 
 
 def test_a_bug_is_an_error_without_its_words(log: pytest.LogCaptureFixture) -> None:

@@ -93,6 +93,7 @@ def test_acts_are_timed_and_their_errors_counted(metrics: Metrics) -> None:
     for error in (StoreBusy("x"), StoreBusy("x"), ValueError("x"), asyncio.CancelledError()):
         fail(metrics, "page", error)
     assert value(metrics, "spillcache_page_seconds_count") == 5
+    assert value(metrics, "spillcache_acts_total", verb="page") == 1
     assert value(metrics, "spillcache_errors_total", verb="page", code="store_busy") == 2
     assert value(metrics, "spillcache_errors_total", verb="page", code="internal") == 1
     fail(metrics, "stat", StoreBusy("x"))
