@@ -84,6 +84,6 @@ def test_a_worker_that_could_not_store_says_failed(tmp_path: Path, answer: str |
 
 def test_a_worker_hands_our_error_on(tmp_path: Path) -> None:
     """It says by itself that the call failed, why, and what to do."""
-    problem = problem_of(StoreUnavailable("Redis cannot be reached")) | {"completeness": "failed"}
+    problem = problem_of(StoreUnavailable("Redis cannot be reached"), writing=True)
     ended, told = worker(tmp_path, json.dumps(problem, separators=(",", ":")), status="503")
     assert (ended, json.loads(told)) == (1, problem)

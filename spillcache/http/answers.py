@@ -202,6 +202,7 @@ class ProblemAnswer(TypedDict):
     nearest: NotRequired[list[str]]
     next_step: str
     retryable: bool
+    completeness: NotRequired[Literal["failed"]]
     request_id: NotRequired[str]
 
 

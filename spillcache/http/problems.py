@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from inspect import isclass
+from typing import Any, Final, TypedDict
 
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from spillcache.caller import caller_of
-from spillcache.errors import ArgumentsInvalid, SpillError, Unauthorized
+from spillcache.errors import ArgumentsInvalid, SpillError, StoreError, Unauthorized
 from spillcache.http.serving import serving_of
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -20,6 +22,10 @@ MEDIA_TYPE: Final = "application/problem+json"
 #: Seconds. A Redis that fails over is back within about this; the next step says "a few seconds".
 RETRY_AFTER_S: Final = 5
 
+_NOT_STORED = (
+    "Nothing was stored. Send it again in a few seconds; if that fails too, tell the agent that this call FAILED: what "
+    "you still have of the result is neither all of it nor an empty one."
+)
 _SEE_DOCUMENT = "Correct the request: openapi.json beside these addresses describes all of them."
 
 
@@ -44,8 +50,13 @@ def title_of(code: str) -> str:
     return code.replace("_", " ").capitalize()
 
 
-def problem_of(error: SpillError, *, status: int | None = None, request_id: str = "") -> dict[str, Any]:
-    """The document. `status` is HTTP's here; that the retrieval FAILED is said by the next step."""
+def problem_of(
+    error: SpillError, *, status: int | None = None, request_id: str = "", writing: bool = False
+) -> dict[str, Any]:
+    """The document. `status` is HTTP's here; that the retrieval FAILED is said by the next step.
+
+    Where a result was to be stored (`writing`), `completeness: failed` says what an envelope would say.
+    """
     answer: dict[str, Any] = {
         "type": type_of(error.code),
         "title": title_of(error.code),
@@ -54,16 +65,25 @@ def problem_of(error: SpillError, *, status: int | None = None, request_id: str 
     }
     answer |= {name: value for name, value in error.as_dict().items() if name != "status"}
     answer["retryable"] = error.retryable
+    if writing:
+        answer["completeness"] = "failed"
+        if isinstance(error, StoreError):
+            answer["next_step"] = _NOT_STORED
     if request_id:
         answer["request_id"] = request_id
     return answer
 
 
 def problem_response(
-    error: SpillError, *, status: int | None = None, request_id: str = "", headers: Mapping[str, str] | None = None
+    error: SpillError,
+    *,
+    status: int | None = None,
+    request_id: str = "",
+    writing: bool = False,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The answer to a request that failed."""
-    answer = problem_of(error, status=status, request_id=request_id)
+    answer = problem_of(error, status=status, request_id=request_id, writing=writing)
     sent = {"Cache-Control": "no-store", **(headers or {})}
     if error.retryable:
         sent["Retry-After"] = str(RETRY_AFTER_S)
@@ -83,26 +103,42 @@ def answer_errors(app: FastAPI) -> None:
 
 async def _failed(request: Request, error: SpillError) -> Response:
     """An act of the cache failed; whoever watches the cache has heard of it."""
-    return problem_response(error, request_id=caller_of(request.scope).request_id)
+    return problem_response(error, **_about(request))
 
 
 async def _refused(request: Request, refusal: RefusalError) -> Response:
     serving_of(request).cache.watcher.failed("http", refusal.error)
-    request_id = caller_of(request.scope).request_id
-    return problem_response(refusal.error, status=refusal.status, request_id=request_id, headers=refusal.headers)
+    return problem_response(refusal.error, status=refusal.status, headers=refusal.headers, **_about(request))
+
+
+def _about(request: Request) -> _About:
+    return {"request_id": caller_of(request.scope).request_id, "writing": request.method == "POST"}
+
+
+class _About(TypedDict):
+    request_id: str
+    writing: bool
 
 
 async def _not_valid(request: Request, error: RequestValidationError) -> Response:
     """Parameters that the routes do not take. What was sent is not repeated: it may be a cursor."""
     # A parameter that may be absent is complained of twice: as what it should be, and as not being nothing.
-    found = (_complaint(one) for one in error.errors() if one["type"] != "none_required")
+    known = _parameters(request)
+    found = (_complaint(one, known) for one in error.errors() if one["type"] != "none_required")
     return await _refused(request, RefusalError(ArgumentsInvalid("; ".join(sorted(set(found))))))
 
 
-def _complaint(error: Mapping[str, Any]) -> str:
+def _parameters(request: Request) -> list[str]:
+    """The names of the parameters that a route's query may have."""
+    route = request.scope.get("route")
+    models = [field.field_info.annotation for field in route.dependant.query_params] if route is not None else []
+    return [name for model in models if isclass(model) and issubclass(model, BaseModel) for name in model.model_fields]
+
+
+def _complaint(error: Mapping[str, Any], known: list[str]) -> str:
     where, name = error["loc"][0], error["loc"][1]
     if error["type"] == "extra_forbidden":  # its name is the client's word
-        return f"the {where} has a parameter that is not known here"
+        return f"the {where} has a parameter that is not known here; known are {', '.join(known)}"
     words = _MUST_BE.get(error["type"], "is not valid")
     return f"{name} {words.format_map(error.get('ctx', {}))}"
 
@@ -128,4 +164,4 @@ async def _not_routed(request: Request, error: HTTPException) -> Response:
 async def _broken(request: Request, error: Exception) -> Response:
     """A bug; the server's log has it, because it is raised again after this answer."""
     message = f"the server failed in an unforeseen way ({type(error).__name__})"
-    return problem_response(SpillError(message), request_id=caller_of(request.scope).request_id)
+    return problem_response(SpillError(message), **_about(request))

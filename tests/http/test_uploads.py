@@ -209,3 +209,6 @@ def test_a_store_that_is_down_is_said_to_be_down(own_server: OwnServer) -> None:
         for answer in (httpx2.post(f"{url}/spills", content=b"x"), httpx2.get(f"{url}/spills/{spill_id}/pages")):
             assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
             assert int(answer.headers["retry-after"]) > 0
+            writing = answer.request.method == "POST"
+            assert answer.json().get("completeness") == ("failed" if writing else None)
+            assert ("Nothing was stored" in answer.json()["next_step"]) is writing
