@@ -37,8 +37,20 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"payload", "terms"}),
     frozenset({"manifest", "frame", "inventory", "series", "chunks", "receipt"}),
     frozenset(
-        {"scan", "cursor", "ids", "keyring", "signatures", "wire", "edges", "digest", "shown", "watch", "caller",
-         "remembered"}
+        {
+            "scan",
+            "cursor",
+            "ids",
+            "keyring",
+            "signatures",
+            "wire",
+            "edges",
+            "digest",
+            "shown",
+            "watch",
+            "caller",
+            "remembered",
+        }
     ),
     frozenset({"errors", "defaults"}),
 )

@@ -116,8 +116,8 @@ def test_parameters_that_are_not_known_or_make_no_sense_are_refused(
         ("/inventory?max_bytes=0", "max_bytes must be at least 1"),
         (
             "/pages?max_bytes=-1&SECRET=1",
-            "max_bytes must be at least 1; the query has a parameter that is not known here; known are "
-            "client, cursor, max_bytes, result, view",
+            "max_bytes must be at least 1; "
+            + "the query has a parameter that is not known here; known are client, cursor, max_bytes, result, view",
         ),
     ],
 )
