@@ -160,6 +160,42 @@ def test_what_is_not_understood_makes_the_table_partial(one: str, known: str) ->
         assert len(table.series) == (known != "{}") * text.count(known)
 
 
+_PLAIN = '{"metric":{"c":"C"},"values":[[1,"2"]]}'
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        r'{"m\u0065tric":{"a":"A"},"values":[[1,"1"]]}',
+        r'{"m\u0065tric":{"a":"A"},"value\u0073":[[1,"1"]]}',
+        r'{"m\u0065tric":{"a":"A"},"v\u0061lue":[1,"1"]}',
+        r'{"\u006D\u0065\u0074\u0072\u0069\u0063":{"a":"A"},"\u0076alue":[1,"1"]}',
+        r'{"str\u0065am":{"a":"A"},"v\u0061lues" : [ ["1","line"]]}',
+        r'{"\u006detric":{"a":"A"},"histogr\u0061m":[1,{"count":"5"}]}',
+        r'{"metric":{"a":"A"},"value\u0073":[[1,"1"]]}',
+        r'{"metric":{"a":"A"},"values":[[1,"1"]],"value\u0073":[[1,"2"]]}',
+        r'{"metric":{"a":"A"},"values":[[1,"1"]],"m\u0065tric":{"b":"B"}}',
+        r'{"metric":{"a":"A"},"m\u0065tric":{"b":"B"},"values":[[1,"1"]]}',
+        r'{"m\u0065tric":{"b":"B"},"metric":{"a":"A"},"values":[[1,"1"]]}',
+    ],
+)
+def test_keys_spelled_with_escapes_are_not_missed_in_silence(one: str) -> None:
+    """They are keys of series all the same: whatever is told of the others, the table is partial."""
+    for text in (one, f"[{one}]", f"[{_PLAIN},{one}]", f"[{one},{_PLAIN}]", f"[{_PLAIN}, {one}, {_PLAIN}]"):
+        assert "unrecognised" in find_series(text.encode(), whole=True).partial, text
+
+
+@pytest.mark.parametrize("values", ['"values":[[1,"1"]]', '"value":[1,"1"]', '"values":[["1","line"]]'])
+@pytest.mark.parametrize("one", ['"metric":{"a":"A"}', '"stream":{"a":"A"}', '"labels":{"a":"A"}'])
+@pytest.mark.parametrize("between", ["", '"note":1,'])
+def test_labels_that_are_repeated_are_not_told_as_the_labels(one: str, values: str, between: str) -> None:
+    """Readers differ in which of the two hold: neither goes without a word."""
+    other = one.replace('{"a":"A"}', '{"b":"B"}')
+    for members in (f"{one},{values},{between}{other}", f"{one}, {values}, {between}{other}"):
+        for text in (f"{{{members}}}", f"[{_PLAIN},{{{members}}}]", f"[{{{members}}},{_PLAIN}]"):
+            assert "unrecognised" in find_series(text.encode(), whole=True).partial, text
+
+
 @given(documents)
 @settings(max_examples=60, deadline=None)
 def test_no_list_that_left_a_series_out_is_complete(text: bytes) -> None:
