@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import mcp_types as types
-
 from spillcache import SpillCache
 from spillcache.errors import ArgumentsInvalid
 from spillcache.tool.rendering import JSON_WIRE, json_text
@@ -14,13 +12,14 @@ from spillcache.wire import Wire
 SCHEME: Final = "spill://"
 MIME_TYPE: Final = "application/json"
 
-TEMPLATE: Final = types.ResourceTemplate(
-    uri_template=SCHEME + "{id}",
-    name="spill",
-    title="First page of a stored tool result",
-    description="Page 1 of the spill with this id, as the paging tool gives it: a part of the data, not all of it.",
-    mime_type=MIME_TYPE,
-)
+TEMPLATE: Final[dict[str, Any]] = {
+    "uriTemplate": SCHEME + "{id}",
+    "name": "spill",
+    "title": "First page of a stored tool result",
+    "description": "Page 1 of the spill with this id, as the paging tool gives it: a part of the data, not all of it.",
+    "mimeType": MIME_TYPE,
+}
+"""The entry of a list of resource templates, in wire form."""
 
 # What a read adds to a tool result's frame: the address with its id, the type, and the two hints on caching that the
 # 2026-07-28 protocol wants.

@@ -22,7 +22,7 @@ from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.mcp.resources import TEMPLATE, read_spill
 from spillcache.tool.calls import answer_call
 from spillcache.tool.definition import Allowance, ToolOptions, tool_entry
-from spillcache.tool.playbook import PROMPT_DESCRIPTION, PROMPT_NAME, PROMPT_TITLE, playbook
+from spillcache.tool.playbook import PROMPT_ENTRY, PROMPT_NAME, prompt_answer
 
 SERVER_NAME: Final = "spillcache"
 _LONGEST_ID: Final = 64
@@ -115,7 +115,7 @@ class _Face:
         return types.ListResourcesResult(resources=[])
 
     async def list_templates(self, _context: Context, _params: object) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[TEMPLATE])
+        return types.ListResourceTemplatesResult(resource_templates=[types.ResourceTemplate.model_validate(TEMPLATE)])
 
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         with self._request(context) as (caller, allowed):
@@ -126,25 +126,12 @@ class _Face:
         return _COMPLETE | _NOT_TO_BE_KEPT | found
 
     async def list_prompts(self, _context: Context, _params: object) -> types.ListPromptsResult:
-        return types.ListPromptsResult(
-            prompts=[
-                types.Prompt(
-                    name=PROMPT_NAME,
-                    title=PROMPT_TITLE,
-                    description=PROMPT_DESCRIPTION,
-                    arguments=[types.PromptArgument(name="spill_id", description="the spill to begin with")],
-                )
-            ]
-        )
+        return types.ListPromptsResult(prompts=[types.Prompt.model_validate(PROMPT_ENTRY)])
 
     async def get_prompt(self, _context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT_NAME:
             raise self._nothing_of_that_name("prompt", PROMPT_NAME)
-        text = playbook(self._options.name, (params.arguments or {}).get("spill_id"))
-        return types.GetPromptResult(
-            description=PROMPT_DESCRIPTION,
-            messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))],
-        )
+        return types.GetPromptResult.model_validate(prompt_answer(self._options.name, params.arguments))
 
     def _nothing_of_that_name(self, what: str, name: str) -> MCPError:
         error = ArgumentsInvalid(f"there is no {what} of that name", next_step=f"Call again for {name}.")

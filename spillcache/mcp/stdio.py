@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -14,7 +15,7 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from spillcache.errors import ArgumentsInvalid
+from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.mcp.messages import BadLine, Fault
 from spillcache.mcp.pipes import standard_streams
 
@@ -28,7 +29,11 @@ async def serve_stdio(server: Server[Any]) -> None:
 
     A line that is no message is answered with a JSON-RPC error, under its id where it says one; the SDK alone says
     nothing, and whoever sent the line would wait for ever. Bytes that are not UTF-8 are never replaced by others.
+
+    A client whose handshake we refuse is served no further. Raises the `SpillError` that the server's lifespan ends
+    with, which says why.
     """
+    refused: SpillError | None = None
     try:
         async with standard_streams() as (lines_in, lines_out):
             asked = _Asked()
@@ -36,12 +41,23 @@ async def serve_stdio(server: Server[Any]) -> None:
             await server.run(received, _Sent(lines_out, asked), server.create_initialization_options())
     except* BrokenPipeError:
         _log.info("client_gone", extra={"meaning": "nobody reads stdout any more"})
+    except* SpillError as group:
+        refused = next(_leaves(group))
+    if refused is not None:  # raised above it would be in a group once more
+        raise refused
+
+
+def _leaves(group: BaseExceptionGroup[SpillError]) -> Iterator[SpillError]:
+    for error in group.exceptions:
+        yield from _leaves(error) if isinstance(error, BaseExceptionGroup) else (error,)
 
 
 class _Asked:
-    """The requests that were received and are not yet answered."""
+    """The requests that were received and are not yet answered. `refused`: a handshake was, by a typed error."""
 
     def __init__(self) -> None:
+        self.refused = False
+        self._handshake: types.RequestId | None = None
         self._ids: set[types.RequestId] = set()
         self._all_answered = anyio.Event()
 
@@ -49,10 +65,15 @@ class _Asked:
         if isinstance(message, types.JSONRPCRequest):
             if message.method != "subscriptions/listen":  # answered by its end, which is that of the connection
                 self._ids.add(message.id)
+            if message.method == "initialize":
+                self._handshake = message.id
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
             self._settle((message.params or {}).get("requestId"))  # need not be answered
 
     def sent(self, message: types.JSONRPCMessage) -> None:
+        if isinstance(message, types.JSONRPCError) and message.id == self._handshake is not None:
+            data = message.error.data
+            self.refused = isinstance(data, dict) and "next_step" in data
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._settle(message.id)
 
@@ -86,6 +107,8 @@ class _Received:
 
     async def receive(self) -> SessionMessage | Exception:
         try:
+            if self._asked.refused:
+                raise anyio.EndOfStream
             while isinstance(item := await self._lines.receive(), Exception):
                 refusal = SessionMessage(_refusal(item))
                 if (

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 PROMPT_NAME: Final = "read_truncated_result"
-PROMPT_TITLE: Final = "Read a truncated result to its end"
-PROMPT_DESCRIPTION: Final = (
-    "How to read a tool result that says completeness truncated, without mistaking a part for it"
-)
+_DESCRIPTION: Final = "How to read a tool result that says completeness truncated, without mistaking a part for it"
+
+PROMPT_ENTRY: Final[dict[str, Any]] = {
+    "name": PROMPT_NAME,
+    "title": "Read a truncated result to its end",
+    "description": _DESCRIPTION,
+    "arguments": [{"name": "spill_id", "description": "the spill to begin with"}],
+}
+"""The prompt in a list of prompts, in wire form."""
+
+
+def prompt_answer(tool_name: str, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The prompt itself, in wire form, for the arguments that a client gave."""
+    text = playbook(tool_name, (arguments or {}).get("spill_id"))
+    return {"description": _DESCRIPTION, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
 
 
 def playbook(tool_name: str, spill_id: str | None = None) -> str:

@@ -7,17 +7,15 @@ again after a change or a reconnection.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from spillcache.mcp.proxy.link import Link
-from spillcache.mcp.proxy.listed import entries_of
+from spillcache.mcp.proxy.listed import whole_list
 from spillcache.mcp.proxy.session import UpstreamSession
 from spillcache.tool.definition import TOOL_MARK
 from spillcache.tool.schemas import UNDECLARED, Declared, declare
-
-MAX_PAGES: Final = 1_000  # of a list: an upstream whose list never ends must not hang us
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +64,9 @@ class Catalogue:
         return self._tools.get(name) or KnownTool({}, UNDECLARED, reads=False)
 
     async def _list(self) -> list[dict[str, Any]]:
-        listed: list[dict[str, Any]] = []
-        params: dict[str, Any] = {}
-        for _ in range(MAX_PAGES):
-            page = await self.link.request("tools/list", params)
-            listed += entries_of(page, "tools", self.link.namespace)
-            if not params:
-                self._rest = {key: value for key, value in page.items() if key not in ("tools", "nextCursor")}
-            if not page.get("nextCursor"):
-                break
-            params = {"cursor": page["nextCursor"]}
-        return listed
+        self._rest = await whole_list(self.link, "tools/list", "tools")
+        tools: list[dict[str, Any]] = self._rest.pop("tools")
+        return tools
 
     def _known(self, entry: dict[str, Any]) -> KnownTool:
         schema = entry.get("outputSchema")

@@ -19,12 +19,14 @@ import subprocess
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
+from spillcache.errors import ArgumentsInvalid
 from spillcache.mcp.lines import LineBuffer
 from spillcache.mcp.pipes import opened
 from spillcache.mcp.proxy.config import Upstream
@@ -97,12 +99,32 @@ class _Child:
             os.killpg(self.process.pid, number)
 
 
+def check_commands(upstreams: Mapping[str, Upstream], environment: Mapping[str, str]) -> None:
+    """Raise `ArgumentsInvalid` for an upstream whose command does not exist: most likely it is misspelt."""
+    for namespace, upstream in upstreams.items():
+        missing = None if upstream.command is None else _missing(upstream, environment)
+        if missing is not None:
+            raise ArgumentsInvalid(
+                f"upstream {namespace!r}: {missing}" if namespace else missing,
+                next_step="Correct the command, or install it, and start again.",
+            )
+
+
+def _missing(upstream: Upstream, environment: Mapping[str, str]) -> str | None:
+    """What is said of a command that cannot be found where the shell will look for it."""
+    command = upstream.command or ""
+    if os.sep in command:
+        found = shutil.which(Path(upstream.cwd or "").absolute() / command)
+        return None if found else f"there is no command {command!r}"
+    found = shutil.which(command, path=_environment_of(upstream, environment).get("PATH"))
+    return None if found else f"there is no command {command!r} on PATH"
+
+
 async def _started(upstream: Upstream, environment: Mapping[str, str]) -> _Child:
     command = upstream.command or ""
-    if (
-        os.sep not in command and shutil.which(command) is None
-    ):  # the shell's own message would be lost among the child's
-        raise FileNotFoundError(2, f"there is no command {command!r} on PATH")
+    missing = _missing(upstream, environment)
+    if missing is not None:  # the shell's own message would be lost among the child's
+        raise FileNotFoundError(2, missing)
     lifeline_end, lifeline = os.pipe()
     arguments = ("/bin/sh", "-c", _WATCHED, "spillcache-upstream", str(lifeline_end), command, *upstream.args)
     try:

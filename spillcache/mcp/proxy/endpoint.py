@@ -19,7 +19,7 @@ from mcp_types import JSONRPCError, RequestId
 from spillcache.errors import SpillError, UpstreamUnavailable
 from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.events import Events, Resumable, answer_in
-from spillcache.mcp.proxy.failures import error_data, lost, not_json, over_cap
+from spillcache.mcp.proxy.failures import error_data, lost, not_json, over_cap, unreachable
 from spillcache.mcp.whose import id_of
 
 _CONNECT_S = 10.0
@@ -140,7 +140,7 @@ _ENCODED = frozenset({"content-encoding", "content-length", "transfer-encoding"}
 
 def _unreachable(error: Exception) -> SpillError:
     why = "it took too long" if isinstance(error, httpx2.ConnectTimeout) else "the connection was refused or has no way"
-    return UpstreamUnavailable(f"the tool's server cannot be reached: {why}; the call was not made")
+    return unreachable(why)
 
 
 def _answer(error: SpillError, request: httpx2.Request) -> httpx2.Response:

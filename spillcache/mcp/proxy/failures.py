@@ -23,6 +23,10 @@ _log = logging.getLogger("spillcache")
 #: In the range that JSON-RPC leaves to implementations; the protocol's own allocations end well above it.
 FAILED: Final = -32098
 
+_SERVER: Final = "the tool's server"
+_UNREACHABLE: Final = " cannot be reached: "
+_NOT_MADE: Final = "; the call was not made"
+
 _MAY_HAVE_RUN: Final = (
     "The call may have run or not: if the tool changes something, look before you call again. "
     "This is a FAILED call, not an empty result."
@@ -103,7 +107,21 @@ def over_cap(cap: int) -> PayloadTooLarge:
 
 def lost() -> UpstreamUnavailable:
     """The upstream went away while a call was running."""
-    return UpstreamUnavailable("the tool's server was lost while it ran this call", next_step=_MAY_HAVE_RUN)
+    return UpstreamUnavailable(f"{_SERVER} was lost while it ran this call", next_step=_MAY_HAVE_RUN)
+
+
+def unreachable(why: str, namespace: str = "") -> UpstreamUnavailable:
+    """No connection can be had, so nothing was sent."""
+    server = f"the server {namespace!r}" if namespace else _SERVER
+    return UpstreamUnavailable(f"{server}{_UNREACHABLE}{why}{_NOT_MADE}")
+
+
+def why_unreachable(failure: SpillError) -> str:
+    """The failure of a request that was to make a connection, as the reason that `unreachable` gives."""
+    if failure.message == lost().message:  # no call was running yet
+        return "the connection was lost while it was made"
+    _, found, why = failure.message.removesuffix(_NOT_MADE).partition(_UNREACHABLE)
+    return why if found else failure.message.replace(_SERVER, "it", 1)
 
 
 def _restored(data: dict[str, Any]) -> SpillError:

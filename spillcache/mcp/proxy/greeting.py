@@ -12,7 +12,8 @@ from spillcache.mcp.proxy.link import Link
 from spillcache.mcp.proxy.links import CallerLinks
 from spillcache.mcp.proxy.session import UpstreamSession
 
-_KINDS: Final = ("prompts", "resources", "completions", "logging")
+_OURS_TOO: Final = ("prompts", "resources")  # the proxy has some itself, which never change
+_KINDS: Final = ("completions", "logging")
 
 
 async def opened(links: CallerLinks) -> dict[str, UpstreamSession | None]:
@@ -42,12 +43,13 @@ def capabilities_of(sessions: Mapping[str, UpstreamSession | None], *, hears: bo
         merged |= told[0]
     for kind in _KINDS:
         if any(one is None or kind in one for one in told):
-            merged[kind] = {"listChanged": hears} if kind in ("prompts", "resources") else {}
+            merged[kind] = {}
+    for kind in _OURS_TOO:
+        merged[kind] = {"listChanged": hears and any(one is None or kind in one for one in told)}
+    merged["resources"]["subscribe"] = hears and any(
+        one is None or (one.get("resources") or {}).get("subscribe") for one in told
+    )
     merged["tools"] = {"listChanged": hears}
-    if "resources" in merged:
-        merged["resources"]["subscribe"] = hears and any(
-            one is None or (one.get("resources") or {}).get("subscribe") for one in told
-        )
     return merged
 
 

@@ -25,7 +25,7 @@ from spillcache.mcp.proxy.audience import Audience
 from spillcache.mcp.proxy.child import child_streams
 from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.endpoint import endpoint_streams
-from spillcache.mcp.proxy.failures import typed
+from spillcache.mcp.proxy.failures import typed, unreachable, why_unreachable
 from spillcache.mcp.proxy.names import public_uri
 from spillcache.mcp.proxy.session import EndedByQuestion, Greeting, UpstreamSession, open_session
 from spillcache.mcp.proxy.subscriptions import Subscriptions
@@ -114,8 +114,7 @@ class Link:
             with anyio.move_on_after(self._patience.call_s):
                 await self._outcome.wait()
         if self._session is None:
-            name = f"the server {self.namespace!r}" if self.namespace else "the tool's server"
-            raise UpstreamUnavailable(f"{name} cannot be reached ({self._why}); the call was not made")
+            raise unreachable(self._why, self.namespace)
         return self._session
 
     @property
@@ -244,10 +243,10 @@ def _reason(error: BaseException) -> str:
     """What went wrong, in words that hold nothing secret: no command, no URL, no text of the upstream's."""
     error = _first(error)
     if isinstance(error, UpstreamUnavailable):
-        return error.message
+        return why_unreachable(error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, MCPError):
         failure = typed(error, alive=True)
-        return failure.message if failure is not None else f"it refused the connection ({error.code})"
+        return why_unreachable(failure) if failure is not None else f"it refused the connection ({error.code})"
     return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__

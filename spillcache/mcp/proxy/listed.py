@@ -6,7 +6,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND
+
 from spillcache.errors import UpstreamInvalid
+from spillcache.mcp.proxy.link import Link
 
 _log = logging.getLogger("spillcache")
 
@@ -21,8 +25,39 @@ _NEEDED: Final[Mapping[str, Mapping[str, type]]] = {
 #: What they may have, and where wrong things would be read.
 _OPTIONAL: Final[Mapping[str, type]] = {"_meta": dict, "annotations": dict, "outputSchema": dict, "description": str}
 
+MAX_PAGES: Final = 1_000  # of a list: an upstream whose list never ends must not hang us
 
-def entries_of(page: Mapping[str, Any], field: str, namespace: str) -> list[dict[str, Any]]:
+
+async def whole_list(link: Link, method: str, field: str) -> dict[str, Any]:
+    """A list to its last page: the first page, with the entries of all of them. Raises as `list_page`."""
+    first: dict[str, Any] = {}
+    entries: list[dict[str, Any]] = []
+    params: dict[str, Any] = {}
+    for _ in range(MAX_PAGES):
+        page = await list_page(link, method, field, params)
+        entries += page[field]
+        first = first or page
+        if not page.get("nextCursor"):
+            break
+        params = {"cursor": page["nextCursor"]}
+    return {**{key: value for key, value in first.items() if key != "nextCursor"}, field: entries}
+
+
+async def list_page(link: Link, method: str, field: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A page of a list, with its sound entries. Raises what `Link.request` does, and `UpstreamInvalid`.
+
+    A server may have resources and no templates of them; that list has no capability of its own.
+    """
+    try:
+        page = await link.request(method, params)
+    except MCPError as error:
+        if error.code == METHOD_NOT_FOUND and field == "resourceTemplates":
+            return {field: []}
+        raise
+    return {**page, field: _entries_of(page, field, link.namespace)}
+
+
+def _entries_of(page: Mapping[str, Any], field: str, namespace: str) -> list[dict[str, Any]]:
     """The entries of a page; of those that are left out the log says how many.
 
     Raises `UpstreamInvalid` where there is no list at all, which is not an empty one.

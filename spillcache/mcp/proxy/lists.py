@@ -18,7 +18,7 @@ from spillcache.errors import ArgumentsInvalid, SpillError, UpstreamUnavailable
 from spillcache.mcp.proxy.asked import Asked
 from spillcache.mcp.proxy.catalogue import Catalogue, KnownTool
 from spillcache.mcp.proxy.links import CallerLinks
-from spillcache.mcp.proxy.listed import entries_of
+from spillcache.mcp.proxy.listed import list_page
 from spillcache.mcp.proxy.names import public_name, with_public_uris
 from spillcache.mcp.server import protocol_error
 from spillcache.tool.definition import ToolOptions, tool_entry
@@ -107,15 +107,14 @@ async def paged(asked: Asked) -> dict[str, Any]:
     field, capability = PAGED[asked.method]
     namespaces = list(asked.links.links)
     if namespaces == [""]:
-        whole = await asked.links.links[""].request(asked.method, asked.params)
-        return {**whole, field: entries_of(whole, field, "")}
+        return await _one(asked, "", capability, field, asked.params)
     at, cursor = _place(asked.params.get("cursor"), namespaces)
     missing: dict[str, Exception] = {}
     page: dict[str, Any] = {field: []}
     for number in range(at, len(namespaces)):
         namespace = namespaces[number]
         try:
-            page = await _one(asked, namespace, capability, field, cursor)
+            page = await _one(asked, namespace, capability, field, {} if cursor is None else {"cursor": cursor})
         except UpstreamUnavailable as error:
             missing[namespace] = error
             page = {field: []}
@@ -131,12 +130,11 @@ async def paged(asked: Asked) -> dict[str, Any]:
     return _saying(page, missing)
 
 
-async def _one(asked: Asked, namespace: str, capability: str, field: str, cursor: str | None) -> dict[str, Any]:
+async def _one(asked: Asked, namespace: str, capability: str, field: str, params: Mapping[str, Any]) -> dict[str, Any]:
     link = asked.links.links[namespace]
     if capability not in (await link.session()).capabilities:
         return {field: []}
-    page = await link.request(asked.method, {} if cursor is None else {"cursor": cursor})
-    shown = with_public_uris({**page, field: entries_of(page, field, namespace)}, namespace)
+    shown = with_public_uris(await list_page(link, asked.method, field, params), namespace)
     if field == "prompts":
         shown[field] = [{**entry, "name": public_name(namespace, entry["name"])} for entry in shown[field]]
     return shown

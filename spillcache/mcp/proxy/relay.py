@@ -15,7 +15,8 @@ Which eras work together, client before upstream:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from mcp.server.context import CallNext, HandlerResult
@@ -41,8 +42,9 @@ from spillcache.mcp.proxy.calls import Calls
 from spillcache.mcp.proxy.failures import as_mcp_error, handled
 from spillcache.mcp.proxy.greeting import capabilities_of, instructions_of, opened
 from spillcache.mcp.proxy.links import CallerLinks, Links
-from spillcache.mcp.proxy.lists import PAGED, ToolLists, paged
-from spillcache.mcp.proxy.reading import completed, levelled, prompted, read, subscribed, subscribed_during
+from spillcache.mcp.proxy.lists import PAGED, ToolLists
+from spillcache.mcp.proxy.own import Own
+from spillcache.mcp.proxy.reading import levelled, subscribed_during
 from spillcache.mcp.proxy.session import Greeting
 from spillcache.mcp.server import named_in_log, names_of_client, protocol_error
 from spillcache.tool.definition import ToolOptions
@@ -64,16 +66,19 @@ class Relay:
         self._options, self._links, self._caller, self._identity = options, links, caller, identity
         self._cache = cache
         self._standing: CallerLinks | None = None
+        #: Why the one client on stdio was refused.
+        self.refused: ArgumentsInvalid | None = None
         self._lists = ToolLists(options)
+        self._own = own = Own(cache, options)
         self._ways: dict[str, Way] = {
             "tools/list": self._lists.tools,
             "tools/call": Calls(cache, options).call,
-            **dict.fromkeys(PAGED, paged),
-            "resources/read": read,
-            "resources/subscribe": subscribed,
-            "resources/unsubscribe": subscribed,
-            "prompts/get": prompted,
-            "completion/complete": completed,
+            **dict.fromkeys(PAGED, own.paged),
+            "resources/read": own.read,
+            "resources/subscribe": own.subscribed,
+            "resources/unsubscribe": own.subscribed,
+            "prompts/get": own.prompted,
+            "completion/complete": own.completed,
             "logging/setLevel": levelled,
         }
 
@@ -88,7 +93,7 @@ class Relay:
         if context.method in _LEFT_TO_THE_SDK:
             return await call_next(context)
         _validate(context)
-        try:
+        with self._told():
             asked = self._asked(context)
             with (
                 asked.links.in_use(),
@@ -97,19 +102,27 @@ class Relay:
                 handled(),
             ):
                 return self._finished(asked, await self._way(asked)(asked))
+
+    async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        """A modern client's stream of changes: subscribed upstream as long as it is open."""
+        asked = self._asked(context)
+        with asked.links.in_use():
+            with self._told():
+                uris = await self._own.theirs(asked, params.notifications.resource_subscriptions or ())
+            async with subscribed_during(asked, uris):
+                return await asked.links.audience.listen(context, params)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong is counted, and said as the protocol says errors."""
+        try:
+            yield
         except ArgumentsInvalid as error:
             self._cache.watcher.failed("proxy", error)
             raise protocol_error(error) from None
         except SpillError as error:
             self._cache.watcher.failed("proxy", error)
             raise as_mcp_error(error) from None
-
-    async def listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
-        """A modern client's stream of changes: subscribed upstream as long as it is open."""
-        asked = self._asked(context)
-        with asked.links.in_use():
-            async with subscribed_during(asked, params.notifications.resource_subscriptions or ()):
-                return await asked.links.audience.listen(context, params)
 
     def _way(self, asked: Asked) -> Way:
         way = self._ways.get(asked.method)
@@ -137,6 +150,7 @@ class Relay:
         try:
             await self._lists.checked(asked.links)
         except ArgumentsInvalid as error:
+            self.refused = error
             raise protocol_error(error) from None
         except (SpillError, MCPError):  # lost since, or it has no list: said when somebody asks for it
             return

@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from spillcache import SpillCache, defaults
 from spillcache.caller import Caller
 from spillcache.errors import ArgumentsInvalid, SpillError
+from spillcache.mcp.proxy.child import check_commands
 from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.greeting import opened
 from spillcache.mcp.proxy.link import Patience
@@ -43,8 +44,11 @@ def build_proxy(
 
     `environment` is this process's, of which child processes get what their upstream's table says. `caller` is whose
     requests these are where no edge says so (stdio); where one does, `max_callers` may have links at once. Links live
-    as long as the server's lifespan; `ended` is called when they are gone.
+    as long as the server's lifespan; `ended` is called when they are gone. The lifespan of a server whose one client
+    had to be refused, because an upstream has a tool named as the paging tool is, ends with that `ArgumentsInvalid`.
+    Raises it here for an upstream whose command does not exist.
     """
+    check_commands(upstreams, environment)
     links = Links(upstreams, environment=environment, patience=patience or Patience(), max_callers=max_callers)
 
     @asynccontextmanager
@@ -54,6 +58,8 @@ def build_proxy(
                 yield {}
         finally:
             ended()
+        if relay.refused is not None:
+            raise relay.refused
 
     identity = _identity()
     relay = Relay(cache, options, links, caller=caller, identity=identity)
@@ -70,8 +76,9 @@ async def check_upstreams(
     """Whether each upstream can be reached; for a proxy that serves many callers, before it serves the first.
 
     One that takes its callers' credentials is not asked. Raises `ArgumentsInvalid` for a tool named as the paging
-    tool is.
+    tool is, and for a command that does not exist.
     """
+    check_commands(upstreams, environment)
     asked = {name: upstream for name, upstream in upstreams.items() if not upstream.forward_authorization}
     links = Links(asked, environment=environment, patience=Patience(call_s=10.0))
     refused: ArgumentsInvalid | None = None

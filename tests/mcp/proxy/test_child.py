@@ -11,6 +11,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
+from spillcache.errors import ArgumentsInvalid
+from spillcache.mcp.proxy.child import check_commands
 from spillcache.mcp.proxy.config import make_upstream
 from tests.mcp.proxy.conftest import Behind
 from tests.mcp.proxy.fronts import answer_of, before, program, text_of, walked
@@ -113,9 +115,9 @@ async def test_what_can_be_read_is_read(redis_url: str) -> None:
     assert error.value.error.message == "unread"
 
 
-async def test_a_server_that_cannot_be_started_is_an_error_at_once(redis_url: str) -> None:
+async def test_a_server_that_ends_at_once_is_an_error(redis_url: str) -> None:
     """For a call a result that says why and what to do, for a list an error: never an empty list."""
-    async with before(make_upstream(command="no-such-command"), redis_url) as client:
+    async with before(make_upstream(command="false"), redis_url) as client:
         called = await client.call_tool("anything")
         with pytest.raises(MCPError) as listed:
             await client.list_tools()
@@ -123,8 +125,33 @@ async def test_a_server_that_cannot_be_started_is_an_error_at_once(redis_url: st
             await client.list_resources()
     assert called.is_error
     assert answer_of(called)["code"] == "upstream_unavailable"
-    assert "no command" in answer_of(called)["message"]
+    assert answer_of(called)["message"] == (
+        "the tool's server cannot be reached: the connection was lost while it was made; the call was not made"
+    )
     assert listed.value.error.data["next_step"]
+
+
+@pytest.mark.parametrize("command", ["no-such-command", "./no-such-command", "/dev/null"])
+async def test_a_command_that_does_not_exist_is_refused_before_anything_is_served(
+    redis_url: str, tmp_path: Path, command: str
+) -> None:
+    """One among several too, which the error names; a path counts from the directory that the command runs in."""
+    (tmp_path / "here").write_text("#!/bin/sh")
+    (tmp_path / "here").chmod(0o755)
+    upstreams = {"good": make_upstream(command="./here", cwd=tmp_path), "bad": make_upstream(command=command)}
+    with pytest.raises(ArgumentsInvalid, match=f"'bad': there is no command '{command}'"):
+        async with before(upstreams, redis_url):
+            raise AssertionError("it opened")
+
+
+async def test_a_command_is_looked_for_where_its_own_path_says(tmp_path: Path) -> None:
+    """A table that sets PATH sets it for the command itself."""
+    (tmp_path / "only-here").write_text("#!/bin/sh")
+    (tmp_path / "only-here").chmod(0o755)
+    upstream = make_upstream(command="only-here", env={"PATH": str(tmp_path)})
+    check_commands({"": upstream}, {})
+    with pytest.raises(ArgumentsInvalid, match="on PATH"):
+        check_commands({"": make_upstream(command="only-here")}, {})
 
 
 async def test_a_child_inherits_what_it_is_given_and_no_more(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

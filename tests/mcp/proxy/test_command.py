@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -147,6 +148,54 @@ def test_over_http_a_tool_of_our_name_keeps_it_from_starting(redis_url: str, rin
     ran = subprocess.run(given, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert ran.returncode == 1
     assert "SPILLCACHE_TOOL_NAME" in ran.stderr
+
+
+@pytest.mark.parametrize("given", [["--", "nosuchcmd"], ["--http", "--", "nosuchcmd"], ["--config", "two.toml"]])
+def test_a_command_that_does_not_exist_ends_it_at_once(
+    redis_url: str, ring: Path, tmp_path: Path, given: list[str]
+) -> None:
+    """A misspelt one is no outage: nothing is served, though a client asks."""
+    (tmp_path / "two.toml").write_text('[upstream.a]\nurl = "http://127.0.0.1:1"\n[upstream.b]\ncommand = "nosuchcmd"')
+    env = {**os.environ, **settings(redis_url, ring, SPILLCACHE_METRICS_PORT="-1", SPILLCACHE_PORT="0")}
+    ran = subprocess.run(command(*given), cwd=tmp_path, env=env, input=GREETING, capture_output=True, check=False)
+    said = " ".join(ran.stderr.decode().split())
+    assert (ran.returncode, ran.stdout) == (1, b"")
+    assert "FAILED arguments_invalid:" in said
+    assert "there is no command 'nosuchcmd' on PATH Next: Correct the command" in said
+
+
+def test_on_standard_input_a_tool_of_our_name_ends_it_when_the_client_opens(redis_url: str, ring: Path) -> None:
+    """The client gets the error, and standard error the same; the process does not wait for the client to leave."""
+    given = command("--tool-name", "fine", "--env", "PYTHONPATH", "--", *BYTES)
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(given, cwd=ROOT, env={**os.environ, **settings(redis_url, ring)}, **pipes) as process:
+        process.stdin.write(GREETING)
+        process.stdin.flush()
+        answers = [json.loads(line) for line in process.stdout]  # to the end of its output; its input is open
+        code, said = process.wait(), " ".join(process.stderr.read().decode().split())
+    assert [answer["id"] for answer in answers] == [1]
+    assert "SPILLCACHE_TOOL_NAME" in answers[0]["error"]["data"]["next_step"]
+    assert code == 1
+    assert "FAILED arguments_invalid: the server behind the proxy has a tool named 'fine' itself" in said
+    assert "SPILLCACHE_TOOL_NAME" in said
+
+
+def test_a_newer_client_that_was_refused_leaves_with_the_same_words(redis_url: str, ring: Path) -> None:
+    """Its question is answered by the error, and so is the handshake that it may try next; then the process ends."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    question = {"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": meta}}
+    given = command("--tool-name", "fine", "--env", "PYTHONPATH", "--", *BYTES)
+    env = {**os.environ, **settings(redis_url, ring)}
+    line = json.dumps(question).encode() + b"\n"
+    ran = subprocess.run(given, cwd=ROOT, env=env, input=line, capture_output=True, check=False)
+    (answer,) = (json.loads(line) for line in ran.stdout.splitlines())
+    assert answer["error"]["data"]["code"] == "arguments_invalid"
+    assert ran.returncode == 1
+    assert b"SPILLCACHE_TOOL_NAME" in ran.stderr
 
 
 async def test_over_http_clients_of_both_eras_are_served(redis_url: str, ring: Path, eras: Eras) -> None:

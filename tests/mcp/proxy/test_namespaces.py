@@ -65,7 +65,7 @@ async def test_a_linked_resource_resolves_through_the_proxy(redis_url: str, both
     assert contents.text == f"everything has {TODAY}"
     assert link.uri == contents.uri == embedded.resource.uri == f"old+{TODAY}"
     assert listed == [f"old+{TODAY}", "old+note:///old", f"new+{TODAY}", "new+note:///old"]
-    assert templates == ["old+note:///{day}", "new+note:///{day}"]
+    assert templates == ["old+note:///{day}", "new+note:///{day}", "spill://{id}"]
 
 
 async def test_prompts_and_completions_find_their_server(redis_url: str, both: dict[str, Upstream]) -> None:
@@ -77,7 +77,7 @@ async def test_prompts_and_completions_find_their_server(redis_url: str, both: d
         by_uri = await client.complete(
             types.ResourceTemplateReference(uri="new+note:///{day}"), {"name": "day", "value": "t"}
         )
-    assert prompts == ["old_greet", "new_greet"]
+    assert prompts == ["old_greet", "new_greet", "read_truncated_result"]
     assert isinstance(prompt.messages[0].content, types.TextContent)
     assert prompt.messages[0].content.text.startswith("greet ")
     assert by_name.completion.values == ["greet:y"]
@@ -103,7 +103,7 @@ async def test_a_change_of_a_resource_is_told_under_its_namespace(redis_url: str
 
 async def test_an_upstream_that_is_down_does_not_take_the_others_along(redis_url: str, eras: Eras) -> None:
     """Lists say that it is missing, and its tools say so when they are called."""
-    upstreams = {"up": eras["modern"].upstream, "down": make_upstream(command="no-such-command")}
+    upstreams = {"up": eras["modern"].upstream, "down": make_upstream(command="false")}
     async with before(upstreams, redis_url) as client:
         listing = await client.list_tools()
         prompts = await client.list_prompts(cursor=(await client.list_prompts()).next_cursor)
@@ -119,7 +119,7 @@ async def test_an_upstream_that_is_down_does_not_take_the_others_along(redis_url
 
 async def test_when_all_are_down_a_list_is_an_error(redis_url: str) -> None:
     """Never an empty list."""
-    upstreams = {name: make_upstream(command="no-such-command") for name in ("a", "b")}
+    upstreams = {name: make_upstream(command="false") for name in ("a", "b")}
     async with before(upstreams, redis_url) as client:
         for attempt in (client.list_tools(), client.list_prompts(), client.list_resources()):
             with pytest.raises(MCPError) as caught:

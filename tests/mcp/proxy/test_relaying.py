@@ -93,12 +93,12 @@ async def test_resources_prompts_and_completions_pass(redis_url: str, eras: Eras
         prompt = await client.get_prompt("greet", {"who": "you"})
         completion = await client.complete(types.PromptReference(name="greet"), {"name": "who", "value": "y"})
     assert [resource.uri for resource in [*first.resources, *second.resources]] == [TODAY, "note:///old"]
-    assert [template.uri_template for template in templates.resource_templates] == ["note:///{day}"]
+    assert [template.uri_template for template in templates.resource_templates] == ["note:///{day}", "spill://{id}"]
     assert isinstance(small.contents[0], types.TextResourceContents)
     assert small.contents[0].text == f"everything has {TODAY}"
     assert isinstance(large.contents[0], types.TextResourceContents)
     assert len(large.contents[0].text) == 500_000
-    assert [prompt.name for prompt in prompts.prompts] == ["greet"]
+    assert [prompt.name for prompt in prompts.prompts] == ["greet", "read_truncated_result"]
     assert isinstance(prompt.messages[0].content, types.TextContent)
     assert prompt.messages[0].content.text == "greet {'who': 'you'}"
     assert completion.completion.values == ["greet:y"]
