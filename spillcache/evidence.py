@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from spillcache.cursor import MAX_CHARACTERS, Cursor, WalkKind, decode_cursor
-from spillcache.errors import CursorError, CursorMalformed, ReceiptRejected
+from spillcache.errors import CursorError, CursorKeyUnknown, CursorMalformed, CursorRejected, ReceiptRejected
 from spillcache.ids import parse_id, trim
+from spillcache.keyring import Keyring, PublicKeys
 from spillcache.receipt import verify_receipt
 from spillcache.shown import shown_name
 
 if TYPE_CHECKING:
-    from spillcache.keyring import Keyring, PublicKeys
     from spillcache.listing import Entry
     from spillcache.page import Status
 
@@ -32,8 +32,9 @@ View = Literal["raw", "compact"]
 _LISTS = (WalkKind.INVENTORY, WalkKind.SERIES)
 _NOTE = "Proves what was served, not what was read."
 _COMPACT = " Some of it was served in the compact view only: its values, not its bytes as they are stored."
-_SIZE_GIVEN = " The size is as it was given: no receipt here confirms it."
+_SIZE_GIVEN = " No receipt here confirms the size."
 _SIZE_UNKNOWN = " The size is not known, so whatever lies beyond the last proven byte is unproven too."
+_EITHER = "cursor or range_receipt"  # before the signature holds, nobody knows which
 _UNPROVEN = "Treat the retrieval as unproven: run the original tool again, and keep each page's cursor or receipt."
 
 
@@ -111,7 +112,8 @@ class Claims:
         answer["served"] = list(map(list, self.served))
         if self.compact:
             answer["served_compact"] = list(map(list, self.compact))
-        answer["unserved"] = list(map(list, self.unserved))
+        if self.unserved or self.size is not None:  # an empty list would say that nothing is missing
+            answer["unserved"] = list(map(list, self.unserved))
         if self.results:
             whole, lacking = (_listed(self.results, whole=whole) for whole in (True, False))
             answer |= {"results_served": whole, "results_unserved": lacking}
@@ -219,7 +221,14 @@ def _settled(
 def _cursor(token: object, keyring: Keyring | PublicKeys, spill_id: str, tenant: str) -> Cursor:
     if not isinstance(token, str):
         raise CursorMalformed("this is neither a cursor nor a receipt")
-    return decode_cursor(token, keyring, spill_id, tenant)
+    try:
+        return decode_cursor(token, keyring, spill_id, tenant)
+    except CursorKeyUnknown:
+        if isinstance(keyring, PublicKeys):
+            raise CursorKeyUnknown(f"a public key cannot check this kind ({_EITHER}): a secret signs it") from None
+        raise CursorKeyUnknown(f"this {_EITHER} was signed with a key that is not held here") from None
+    except CursorRejected:
+        raise CursorRejected(f"this {_EITHER} was altered, or was made for another spill or tenant") from None
 
 
 def _proof(number: int, cursor: Cursor) -> Iterator[Proof]:

@@ -25,17 +25,15 @@ import binascii
 import hmac
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from spillcache.cursor import LEASE_EPOCH
+from spillcache.cursor import LEASE_EPOCH, claimed_kind
 from spillcache.errors import ReceiptRejected
 from spillcache.ids import id_bytes, id_from_bytes, trim
+from spillcache.keyring import Keyring, PublicKeys
 from spillcache.manifest import tenant_digest
 from spillcache.signatures import SIGNATURE_BYTES, holds
 from spillcache.signatures import sign as sign_ed25519
-
-if TYPE_CHECKING:
-    from spillcache.keyring import Keyring, PublicKeys
 
 VERSION = 1
 CHARACTERS = 128
@@ -44,6 +42,10 @@ _BODY = struct.Struct(">BB17s5s32s16sII")
 _MAC_BYTES = 16
 _SECRET, _ED25519 = 0, 1
 _SEAL_BYTES = {_SECRET: _MAC_BYTES, _ED25519: SIGNATURE_BYTES}
+_TO_CLAIMS = (
+    "Check it with `spillcache claims ID TOKEN` and the key ring: that says whether it is genuine, and which part of the "
+    "spill ID was served. Until then that is unproven."
+)
 _MESSAGE = b"spillcache/1/receipt:"  # an Ed25519 key has no subkeys: what it signs says what it is for
 
 
@@ -85,8 +87,11 @@ def issue_receipt(receipt: Receipt, keyring: Keyring) -> str:
 def verify_receipt(text: str, keyring: Keyring | PublicKeys, *, tenant: str | None = None) -> Receipt:
     """Check a receipt without Redis and return its claim; with `tenant`, also that it was made for that tenant.
 
-    A ring checks both kinds, `PublicKeys` those with an Ed25519 signature. Raises `ReceiptRejected`.
+    A ring checks both kinds, `PublicKeys` those with an Ed25519 signature. Raises `ReceiptRejected`, which sends
+    what has the form of a cursor to `claims`: without a spill's id nobody can say whether such a token is genuine.
     """
+    if claimed_kind(text) is not None:
+        raise ReceiptRejected("this is no receipt: it has the form of a cursor or range_receipt", next_step=_TO_CLAIMS)
     try:
         raw = base64.b64decode(trim(text).encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError):
@@ -97,6 +102,8 @@ def verify_receipt(text: str, keyring: Keyring | PublicKeys, *, tenant: str | No
     if raw[0] >> 4 != VERSION or _SEAL_BYTES.get(raw[0] & 15) != len(seal):
         raise ReceiptRejected("the receipt has a format that this release does not read, or was altered")
     if not _vouched(body, seal, keyring):
+        if isinstance(keyring, PublicKeys) and raw[0] & 15 == _SECRET:
+            raise ReceiptRejected("a public key cannot check this kind of receipt: a secret signed it")
         key = "public key" if raw[0] & 15 == _ED25519 else "secret"
         raise ReceiptRejected(f"no {key} that is held here vouches for the receipt")
     head, _, spill, size, sha256, who, walk, time = _BODY.unpack(body)

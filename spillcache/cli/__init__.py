@@ -2,12 +2,13 @@
 
 | exit code | meaning |
 |---|---|
-| 0 | done; for `walk`: COMPLETE, and the SHA-256 agrees |
-| 1 | FAILED: a typed error (standard error; `--json`: standard output); for `doctor`: something must change |
+| 0 | COMPLETE, where a status is printed, and for `walk` that the SHA-256 agrees; else done |
+| 1 | FAILED: a typed error (standard error; `--json`: standard output); for `doctor`: something must change; for \
+`embedded status`: it does not run |
 | 2 | usage: unknown command, option or file |
-| 3 | PARTIAL: a walk that began and did not complete, also by Ctrl-C; a `full` read that was not everything; `grep` \
-that found something; `series` that knows none where there may be some |
-| 4 | `grep` found nothing in what it searched, which says nothing of other spellings |
+| 3 | PARTIAL: what was printed is not everything, as most pages and every list; a walk that began and did not \
+complete, also by Ctrl-C |
+| 4 | PARTIAL, and no match: `grep` found nothing in what it searched, which says nothing of other spellings |
 | 130 | interrupted (Ctrl-C), but for `walk` |
 | 141 | whoever read the output stopped reading |
 """

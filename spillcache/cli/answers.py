@@ -6,6 +6,7 @@ Payloads come from strangers: on a terminal their control characters are shown, 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -66,6 +67,22 @@ def write_raw(data: bytes) -> None:
     output: IO[bytes] = sys.stdout.buffer
     output.write(data)
     output.flush()
+
+
+def remarks_apart(printed: bytes) -> None:
+    """Before the first remark after a payload's bytes: a line of its own, where both streams go to one file or pipe.
+
+    The newline is a remark too, so standard output stays exact by itself.
+    """
+    if printed and not printed.endswith(b"\n") and not sys.stdout.isatty() and _are_one():
+        click.echo(err=True)
+
+
+def _are_one() -> bool:
+    try:
+        return os.path.samestat(os.fstat(1), os.fstat(2))
+    except OSError:  # one of them is closed
+        return False
 
 
 def visible(text: str) -> str:

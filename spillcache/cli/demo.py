@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from spillcache.cli import exits
 from spillcache.cli.answers import console, json_option, print_json, say, visible
+from spillcache.cli.exits import Ending
 from spillcache.cli.extras import needs_extra
 from spillcache.cli.verb import Verb
 from spillcache.demo.views import NO_DATA, UNAVAILABLE, Conclusion, Series
@@ -31,8 +31,7 @@ _WAYS = {"preview": "the preview", "search": "a text search", "walk": "the walk"
 
 @click.command(cls=Verb)
 @json_option
-@click.pass_context
-def demo(ctx: click.Context, as_json: bool) -> None:
+def demo(as_json: bool) -> Ending | None:
     """Replay an incident on real Prometheus data: an MCP client, the proxy, three replicas, one killed; compare.
 
     It needs no settings: server and keys are its own, made now and gone afterwards. Exit code 1 when anything does not
@@ -46,8 +45,7 @@ def demo(ctx: click.Context, as_json: bool) -> None:
         print_json(_as_dict(found))
     else:
         _print(found, console())
-    if not found.holds:
-        ctx.exit(exits.FAILED)
+    return None if found.holds else "FAILED"
 
 
 def _as_dict(found: Replay) -> dict[str, Any]:

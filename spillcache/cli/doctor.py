@@ -6,8 +6,8 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from spillcache.cli import exits
 from spillcache.cli.answers import console, json_option, notice, print_json, say, visible
+from spillcache.cli.exits import Ending
 from spillcache.cli.opened import settings_of
 from spillcache.cli.session import Session
 from spillcache.cli.verb import Verb
@@ -24,22 +24,20 @@ _SIGNS = {"ok": "[green]✓[/]", "note": "[dim]–[/]", "advice": "[yellow]![/]"
     help="What the user must be permitted to be; by default one of the two is enough.",
 )
 @json_option
-@click.pass_context
-def doctor(ctx: click.Context, strict: bool, role: Role | None, as_json: bool) -> None:
+@click.pass_obj
+def doctor(session: Session, strict: bool, role: Role | None, as_json: bool) -> Ending | None:
     """Check Redis (version, memory policy, role, every command under the ACL), keys and clock; say what to change.
 
     The commands are really tried, on a key under the prefix that is gone afterwards. Exit code 1 when something must
     change. A user who may only write, or only read, is sound unless --role asks for more.
     """
-    session: Session = ctx.obj
     findings = diagnose(settings_of(session), tell=notice, role=role)
     wrong = [found for found in findings if found.level == "change" or (strict and found.level == "advice")]
     if as_json:
         print_json({"healthy": not wrong, "findings": [found.as_dict() for found in findings]})
     else:
         _print(findings)
-    if wrong:
-        ctx.exit(exits.FAILED)
+    return "FAILED" if wrong else None
 
 
 def _print(findings: list[Finding]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from spillcache.cli.answers import console, json_option, print_json
+from spillcache.cli.exits import Ending
 from spillcache.cli.verb import Verb
 from spillcache.wiring.opening import embedded_state, stop_embedded
 
@@ -16,8 +17,8 @@ def embedded() -> None:
 
 @embedded.command(cls=Verb)
 @json_option
-def status(as_json: bool) -> None:
-    """Say whether it runs, and where. Starts nothing."""
+def status(as_json: bool) -> Ending | None:
+    """Say whether it runs, and where. Starts nothing. Exit code 1 when it does not run."""
     state = embedded_state()
     if as_json:
         running = {"url": state.url, "pid": state.pid} if state.pid is not None else {}
@@ -26,6 +27,7 @@ def status(as_json: bool) -> None:
         console().print(f"not running [dim](its directory is {state.directory})[/]", soft_wrap=True)
     else:
         console().print(f"[green]running[/], process {state.pid}, {state.url}", soft_wrap=True)
+    return None if state.pid is not None else "FAILED"
 
 
 @embedded.command(cls=Verb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,12 @@ _AFTER_RECEIPTS = {
     "promote": "Give the ring to every replica. Then `keys rotate --receipts` takes the old private keys away.",
     "remove": "Give the ring to every replica. Receipts of old keys can still be checked: their public halves stay.",
 }
+
+
+_WITHOUT_RECEIPT_KEYS = (
+    "If you meant another ring, name it: `{other}`, or export SPILLCACHE_KEYRING_FILE. To add a receipt key to {ring}: "
+    "`{rotate}`."
+)
 
 
 @click.group()
@@ -68,7 +75,7 @@ def new(output: Path | None, receipts: bool, as_json: bool) -> None:
         else:
             console().print(f"made [bold]{escape(str(output))}[/], signing with key {kid}", soft_wrap=True)
     if not as_json:
-        notice(f"Every replica needs the same file: SPILLCACHE_KEYRING_FILE={output.absolute()}")
+        notice(f"Every replica needs it, and so do these commands: export SPILLCACHE_KEYRING_FILE={output.absolute()}")
 
 
 @keys.command("list", cls=Verb)
@@ -110,11 +117,17 @@ def list_(session: Session, as_json: bool) -> None:
 @click.pass_obj
 def public(session: Session, output: Path | None, as_json: bool) -> None:
     """Print the public receipt keys, for whoever checks receipts and must not be able to make them."""
-    receipts = parse_receipt_keys(stored_ring(settings_of(session), tell=notice).text)
+    ring = stored_ring(settings_of(session), tell=notice)
+    receipts = parse_receipt_keys(ring.text)
     if receipts is None or not receipts.public:
         raise ArgumentsInvalid(
-            "the ring has no receipt keys: its receipts are signed with its secrets, which no public key checks",
-            next_step="Add one with `spillcache keys rotate --receipts`.",
+            f"the ring of {_source(ring)} has no receipt keys: its receipts are signed with its secrets, which no "
+            "public key checks",
+            next_step=_WITHOUT_RECEIPT_KEYS.format(
+                other=replace(session, keyring_file=Path("FILE")).command("keys", "public"),
+                rotate=session.command("keys", "rotate", "--receipts"),
+                ring=_source(ring),
+            ),
         )
     text = format_public_keys(receipts)
     if output is None:
@@ -124,9 +137,10 @@ def public(session: Session, output: Path | None, as_json: bool) -> None:
         file.write(text.encode())
     with already_done(f"The public keys were written: {output}"):
         if as_json:
-            print_json({"file": str(output), "keys": list(receipts.public)})
+            print_json({"file": str(output), "source": _source(ring), "keys": list(receipts.public)})
         else:
-            console().print(f"wrote [bold]{escape(str(output))}[/]: {', '.join(receipts.public)}", soft_wrap=True)
+            of = f"{', '.join(receipts.public)}, of {_source(ring)}"
+            console().print(f"wrote [bold]{escape(str(output))}[/]: {escape(of)}", soft_wrap=True)
 
 
 @keys.command(cls=Verb)
@@ -161,18 +175,27 @@ def rotate(session: Session, step: str | None, kid: str | None, force: bool, rec
         text = format_ring(rotated.secrets, rotated.sign or sign, held)
     rotation.replace_ring(ring.file, text)
     after = (_AFTER_RECEIPTS if receipts else _AFTER)[chosen].format(age=human_seconds(settings.max_age_s))
-    with already_done("The ring was changed: look with `spillcache keys list` before you rotate again."):
-        _print_rotated(chosen, rotated, after, as_json=as_json)
+    with already_done(f"{ring.file} was changed: look with `spillcache keys list` before you rotate again."):
+        _print_rotated(ring.file, chosen, turning, rotated, after, receipts=receipts, as_json=as_json)
 
 
-def _print_rotated(step: str, rotated: rotation.State, after: str, *, as_json: bool) -> None:
+def _print_rotated(
+    file: Path, step: str, before: rotation.State, now: rotation.State, after: str, *, receipts: bool, as_json: bool
+) -> None:
+    changed = rotation.changed(step, before, now)
     if as_json:
-        signing = {"sign": rotated.sign} if rotated.sign is not None else {}
-        print_json({"step": step} | signing | {"keys": list(rotated.secrets), "next_step": after})
+        signing = {"sign": now.sign} if now.sign is not None else {}
+        answer = {"file": str(file), "step": step, "changed": changed} | signing
+        print_json(answer | {"keys": list(now.secrets), "next_step": after})
         return
-    signs = f"[green]{escape(rotated.sign)}[/] signs" if rotated.sign is not None else "none signs yet"
-    console().print(f"[bold]{step}[/]: {escape(', '.join(rotated.secrets))}; {signs}", soft_wrap=True)
+    kind, out = "receipt key" if receipts else "key", console()
+    held = [f"{escape(kid)} [green]signs[/]" if kid == now.sign else f"{escape(kid)} verifies" for kid in now.secrets]
+    out.print(f"[bold]{_DONE[step]}[/] {kind} {escape(', '.join(changed))} in {escape(str(file))}", soft_wrap=True)
+    out.print(f"now there: {'; '.join(held)}", soft_wrap=True)
     notice(after)
+
+
+_DONE = {"add": "added", "promote": "promoted", "remove": "removed"}
 
 
 def _state_of(receipts: ReceiptKeys | None) -> rotation.State:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from spillcache.cli.answers import json_option, print_json, view_option
+from spillcache.cli.exits import Ending
 from spillcache.cli.opened import opened
 from spillcache.cli.paged import show_page
 from spillcache.cli.session import Session
@@ -28,15 +29,17 @@ def page(
     view: View,
     budget: int | None,
     as_json: bool,
-) -> None:
+) -> Ending:
     """Print the first page of the spill ID, or the page that a cursor asks for.
 
     The page's bytes go to standard output; where they are, the status and the next command go to standard error.
+    Exit code 0 means COMPLETE, every byte up to here in one walk, and 3 PARTIAL.
     """
     with opened(session) as cache:
         answer = cache.page(spill_id, cursor=cursor, result=result, view=view, budget=budget)
     if as_json:
         print_json(answer.as_dict())
-        return
-    sized = ["--budget", str(budget)] if budget is not None else []
-    show_page(answer, lambda following: session.command("page", answer.spill_id, "--cursor", following, *sized))
+    else:
+        sized = ["--budget", str(budget)] if budget is not None else []
+        show_page(answer, lambda following: session.command("page", answer.spill_id, "--cursor", following, *sized))
+    return answer.status

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from rich.markup import escape
 
-from spillcache.cli.answers import console, say, visible, write_raw
+from spillcache.cli.answers import console, remarks_apart, say, visible, write_raw
 from spillcache.page import Page
 from spillcache.payload import to_json
 
@@ -23,7 +23,9 @@ def show_page(page: Page, go_on: Callable[[str], str]) -> None:
     if page.inside is not None:
         aside.print(f"[dim]   inside:[/] {escape(visible(to_json(dict(page.inside)).decode()))}", soft_wrap=True)
     as_text = page.chunk_kind == "base64" and sys.stdout.isatty()
-    write_raw(page.chunk.encode() if as_text or compact else page.data)
+    shown = page.chunk.encode() if as_text or compact else page.data
+    write_raw(shown)
+    remarks_apart(shown)
     color = "green" if page.status == "COMPLETE" else "yellow"
     of_result = f", result {page.result_status}" if page.result_status else ""
     aside.print(f"[dim]──[/] [bold {color}]{page.status}[/]{of_result}{view}", soft_wrap=True)

@@ -74,8 +74,9 @@ def spillcache(
 ) -> None:
     """Spill large tool results to Redis once, and read them page by page, byte for byte.
 
-    Exit codes: 0 done, 1 FAILED, 2 usage, 3 PARTIAL (a walk that did not complete, also by Ctrl-C; a full read that was
-    not everything; matches), 4 no match, 130 interrupted (Ctrl-C in any other command), 141 output closed.
+    Exit codes: 0 COMPLETE, or done where no status is printed; 1 FAILED; 2 usage; 3 PARTIAL (whatever command printed
+    it; also a walk that Ctrl-C ended); 4 PARTIAL, and no match; 130 interrupted (Ctrl-C in any other command); 141
+    output closed.
     """
     ctx.obj = Session(redis_url=redis_url, keyring_file=keyring_file, tenant=tenant, prefix=prefix)
 
@@ -88,7 +89,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         code = spillcache.main(arguments, prog_name="spillcache", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        _placed(error).show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(exits.INTERRUPTED)
@@ -100,6 +101,18 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         click.echo(f"FAILED {error.code}: {error.message}\nNext: {error.next_step}", err=True)
         sys.exit(exits.FAILED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _placed(error: click.ClickException) -> click.ClickException:
+    """The error, or one that says where the option goes: some are for all commands, and stand before the command."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error
+    known = [option for option in spillcache.params if error.option_name in option.opts]
+    if not known:
+        return error
+    verb = error.ctx.command_path.partition(" ")[2]
+    command = f"spillcache {error.option_name} {known[0].metavar} {verb} ..."
+    return click.UsageError(f"{error.option_name} is for all commands, and stands before one: {command}", error.ctx)
 
 
 def _unwind(number: int, frame: FrameType | None) -> NoReturn:

@@ -54,6 +54,14 @@ def take(step: str, state: State, kid: str | None, *, max_age_s: float) -> State
     return _removed(state, kid, max_age_s)
 
 
+def changed(step: str, before: State, after: State) -> list[str]:
+    """The ids of the keys that a step added, promoted or removed."""
+    if step == "promote":
+        return [after.sign] if after.sign is not None else []
+    more, fewer = (after, before) if step == "add" else (before, after)
+    return [kid for kid in more.secrets if kid not in fewer.secrets]
+
+
 def fresh_key(taken: Collection[str]) -> tuple[str, bytes]:
     """A new key and an id for it: today's date, with a number when that is taken."""
     today = datetime.now(UTC).strftime("%Y-%m-%d")

@@ -6,9 +6,9 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from spillcache.cli import exits
 from spillcache.cli.answers import console, json_option, print_json, say, visible
 from spillcache.cli.contents import why_partial
+from spillcache.cli.exits import Ending
 from spillcache.cli.opened import opened
 from spillcache.cli.session import Session
 from spillcache.cli.verb import Verb
@@ -21,16 +21,15 @@ from spillcache.series_listing import SeriesEntry, SeriesListing
 @click.option("--cursor", metavar="C", help="Where to go on: the next_cursor of the list before, exactly as it came.")
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Size cap of the list as JSON; else all of it.")
 @json_option
-@click.pass_context
+@click.pass_obj
 def series(
-    ctx: click.Context, spill_id: str, result: str | None, cursor: str | None, budget: int | None, as_json: bool
-) -> None:
+    session: Session, spill_id: str, result: str | None, cursor: str | None, budget: int | None, as_json: bool
+) -> Ending:
     """List the time series in the spill ID: labels, count, times, min, max, last, and how many are NaN.
 
-    Derived when the payload was stored, and spelled as it is there: a table of contents, not the data.
-    Exit code 3 where none is known and there may be some.
+    Derived when the payload was stored, and spelled as it is there: a table of contents, not the data. So it is always
+    PARTIAL, exit code 3.
     """
-    session: Session = ctx.obj
     with opened(session) as cache:
         listing = cache.series(spill_id, result=result, cursor=cursor, budget=budget)
     if as_json:
@@ -39,8 +38,7 @@ def series(
         if listing.entries:
             console().print(_table(listing.entries))
         _say_what_it_is(listing, session, budget)
-    if not listing.series and listing.series_status == "PARTIAL":
-        ctx.exit(exits.PARTIAL)
+    return "PARTIAL"
 
 
 def _say_what_it_is(listing: SeriesListing, session: Session, budget: int | None) -> None:

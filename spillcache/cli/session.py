@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -15,6 +15,10 @@ class Session:
     keyring_file: Path | None
     tenant: str | None
     prefix: str | None
+
+    def for_tenant(self, name: str) -> Session:
+        """The same options for another tenant."""
+        return replace(self, tenant=name)
 
     def command(self, *words: str) -> str:
         """A command line to type next, with this run's global options. A URL with a password in it is left out."""

@@ -15,9 +15,11 @@ from spillcache.cli.answers import (
     json_option,
     print_facts,
     print_json,
+    say,
     visible,
 )
 from spillcache.cli.contents import how_many, why_partial
+from spillcache.cli.exits import Ending
 from spillcache.cli.opened import opened
 from spillcache.cli.session import Session
 from spillcache.cli.verb import Verb
@@ -32,14 +34,22 @@ _ROWS = 50  # what a terminal still shows at a glance
 @click.option("--all", "every", is_flag=True, help=f"Every result; else the first {_ROWS}.")
 @json_option
 @click.pass_obj
-def show(session: Session, spill_id: str, every: bool, as_json: bool) -> None:
-    """Show the inventory of the spill ID as a table: name, path, bytes, pages, counts. Looking renews the lease."""
+def show(session: Session, spill_id: str, every: bool, as_json: bool) -> Ending:
+    """Show the inventory of the spill ID as a table: name, path, bytes, pages, counts. Looking renews the lease.
+
+    A table of contents, not the data. So it is always PARTIAL, exit code 3.
+    """
     with opened(session) as cache:
         listing = cache.inventory(spill_id)
         stat = cache.stat(spill_id)
     if as_json:
         print_json(_as_dict(stat, listing))
-        return
+    else:
+        _print(stat, listing, session, every=every)
+    return "PARTIAL"
+
+
+def _print(stat: Stat, listing: Listing, session: Session, *, every: bool) -> None:
     out = console()
     print_facts(_facts(stat, listing))
     if listing.entries:
@@ -49,6 +59,7 @@ def show(session: Session, spill_id: str, every: bool, as_json: bool) -> None:
             out.print(f"[yellow]{len(listing.entries) - len(shown):,} more are not shown[/]: add --all")
         command = session.command("page", stat.spill_id, "--result", str(listing.entries[0].index))
         out.print(f"\n[dim]To read one of them:[/] {escape(command)}", soft_wrap=True)
+    say(console(aside=True), f"[bold yellow]PARTIAL[/] [dim]{listing.as_dict()['note']}[/]")
 
 
 def _as_dict(stat: Stat, listing: Listing) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 from rich.markup import escape
@@ -19,29 +18,28 @@ from spillcache.errors import ResultNotFound, SpillError
 
 
 class Verb(click.Command):
-    """A command that answers a `SpillError` in its own way."""
+    """A command that returns the status that it printed, from which its exit code is made; and answers a `SpillError`.
 
-    def invoke(self, ctx: click.Context) -> Any:
+    Not a `ctx.exit` in each command: one that forgot it would pass a part off as the whole.
+    """
+
+    def invoke(self, ctx: click.Context) -> None:
         """Run the command. A reader that went away is no error of ours: it ends us quietly."""
         begun()
         try:
-            return self._answer(ctx)
+            self._answer(ctx)
         except OutputClosed:
             drop_output()
             ctx.exit(exits.CLOSED)
 
-    def _answer(self, ctx: click.Context) -> Any:
+    def _answer(self, ctx: click.Context) -> None:
         try:
-            try:
-                result = super().invoke(ctx)
-            except click.exceptions.Exit:
-                sys.stdout.flush()
-                raise
+            ending: exits.Ending | None = super().invoke(ctx)
             sys.stdout.flush()
         except SpillError as error:
             print_error(error, ctx)
-            ctx.exit(exits.INTERRUPTED if isinstance(error, Interrupted) else exits.FAILED)
-        return result
+            ctx.exit(exits.INTERRUPTED if isinstance(error, Interrupted) else exits.code_of("FAILED"))
+        ctx.exit(exits.code_of(ending))
 
 
 def print_error(error: SpillError, ctx: click.Context) -> None:

@@ -11,16 +11,17 @@ from typing import BinaryIO
 import click
 from rich.markup import escape
 
-from spillcache.cli import exits
 from spillcache.cli.answers import (
     console,
     human_bytes,
     json_option,
     print_json,
+    remarks_apart,
     say,
     view_option,
     write_raw,
 )
+from spillcache.cli.exits import Ending
 from spillcache.cli.failures import OutputFailed
 from spillcache.cli.opened import opened
 from spillcache.cli.session import Session
@@ -44,13 +45,15 @@ from spillcache.page import Page, View
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Size cap of each page as JSON, in bytes.")
 @json_option
 @click.pass_context
-def walk(ctx: click.Context, spill_id: str, output: Path | None, view: View, budget: int | None, as_json: bool) -> None:
+def walk(
+    ctx: click.Context, spill_id: str, output: Path | None, view: View, budget: int | None, as_json: bool
+) -> Ending:
     """Read the whole spill ID, page by page as an agent would, and check it.
 
     Exit code 0 means COMPLETE, and that the SHA-256 of the pages is the stored one. Ctrl-C ends it with PARTIAL and
     exit code 3. Without -o the payload goes to standard output. With --json each page is a line of JSON; with --json
     and -o one line at the end sums up. In the compact view the values are the payload's and the bytes are not, so no
-    SHA-256 is compared and there is no receipt.
+    SHA-256 is compared, and what it proves is a range_receipt instead of a receipt.
     """
     file = None if output is None or str(output) == "-" else output
     walked = Walked(output=file, view=view)
@@ -60,13 +63,12 @@ def walk(ctx: click.Context, spill_id: str, output: Path | None, view: View, bud
     except SpillError as error:
         if isinstance(error, SpillCorrupt | OutputFailed) or not walked.pages:
             raise  # FAILED: nothing came, what came is wrong, or it could not be handed on
-        print_error(error, ctx)
-        _report(walked, as_json=False)
-        ctx.exit(exits.PARTIAL)
+        _report(walked, ctx, as_json=as_json, ended_by=error)
     except KeyboardInterrupt:
-        _report(walked, as_json=as_json and file is not None)
-        ctx.exit(exits.PARTIAL)
-    _report(walked, as_json=as_json and file is not None, quiet=as_json)
+        _report(walked, ctx, as_json=as_json)
+    else:
+        _report(walked, ctx, as_json=as_json)
+    return walked.status
 
 
 def _walk(session: Session, spill_id: str, budget: int | None, walked: Walked, sink: Callable[[Page], None]) -> None:
@@ -97,23 +99,35 @@ def _shares_terminal(walked: Walked) -> bool:
     return walked.output is None and sys.stdout.isatty()
 
 
-def _report(walked: Walked, *, as_json: bool, quiet: bool = False) -> None:
+def _report(walked: Walked, ctx: click.Context, *, as_json: bool, ended_by: SpillError | None = None) -> None:
     """Say how it ended: as JSON on standard output, else aside, because the payload may be on standard output."""
     if as_json:
-        print_json(walked.as_dict())
+        if walked.output is not None or not walked.complete:  # else the last page has said it
+            print_json(walked.as_dict(ended_by))
         return
-    if quiet:
-        return
+    if walked.output is None and walked.last is not None:
+        remarks_apart(text_of(walked.last))
+    if ended_by is not None:
+        print_error(ended_by, ctx)
     aside = console(aside=True)
-    where = f" to [bold]{escape(str(walked.output))}[/]" if walked.output and walked.complete else ""
     color = "green" if walked.complete else "yellow"
-    say(aside, f"[bold {color}]{walked.status}[/] {walked.pages} page(s), {human_bytes(walked.size)}{where}")
-    if walked.complete and walked.stat is not None:
-        if walked.view == "compact":
-            say(aside, "[dim]in the compact view: every value, in other words than the payload's[/]")
-            return
-        say(aside, f"[dim]sha256 {walked.stat.sha256} agrees[/]")
-        say(aside, f"[dim]receipt {walked.receipt}[/]")
-    elif walked.stat is not None:
+    say(aside, f"[bold {color}]{walked.status}[/] {walked.pages} page(s), {_how_much(walked)}")
+    if not walked.complete:
+        of = f"of {human_bytes(walked.stat.size)}: " if walked.stat is not None else ""
         kept = f"; {escape(str(walked.output))} was not written" if walked.output else ""
-        say(aside, f"of {human_bytes(walked.stat.size)}: this is not the whole payload{kept}")
+        say(aside, f"{of}this is not the whole payload{kept}")
+        return
+    if walked.view == "compact":
+        say(aside, "[dim]in the compact view: every value, in other words than the payload's[/]")
+    elif walked.stat is not None:
+        say(aside, f"[dim]sha256 {walked.stat.sha256} agrees[/]")
+    for name, token in walked.proof.items():
+        say(aside, f"[dim]{name} {token}[/]")
+
+
+def _how_much(walked: Walked) -> str:
+    """Bytes of the payload, and of what was written where these are others."""
+    where = f" to [bold]{escape(str(walked.output))}[/]" if walked.output and walked.complete else ""
+    if walked.view == "raw":
+        return human_bytes(walked.size) + where
+    return f"{human_bytes(walked.size)} of the payload; written: {human_bytes(walked.written)}{where}"

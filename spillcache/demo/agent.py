@@ -6,13 +6,14 @@ It does what the envelope and the pages say, and nothing else: that is all an ag
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 import orjson
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
@@ -39,8 +40,15 @@ async def call_through_proxy(tool: str, environment: Mapping[str, str]) -> str:
         args=["-m", "spillcache.cli", "proxy", "--", *upstream],
         env=dict(environment),
     )
-    async with Client(proxy) as client:
-        return _text(await client.call_tool(tool, {}))
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
+        # Its log is for an operator's collector, and would stand in the middle of what is told here.
+        try:
+            async with Client(stdio_client(proxy, errlog=log)) as client:
+                return _text(await client.call_tool(tool, {}))
+        except Exception as error:
+            log.seek(0)
+            last_words = " ".join(log.read().splitlines()[-3:])
+            raise UpstreamUnavailable(f"the proxy failed: {last_words}") from error
 
 
 class Reader:
