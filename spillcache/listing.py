@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from spillcache.cursor import MAX_CHARACTERS
 from spillcache.envelope import estimate_pages
@@ -88,6 +88,17 @@ class Listing:
         return answer
 
 
+class Listed(Protocol):
+    """An entry of a list."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry as it is sent."""
+        ...
+
+
+E = TypeVar("E", bound=Listed)
+
+
 def list_results(
     contents: Contents,
     *,
@@ -109,19 +120,29 @@ def list_results(
     bare = _bare(inventory, spill_id, kind, size)
     if budget is None:
         return replace(bare, entries=tuple(_entries(inventory.results, position, costs)))
-    entries, spent, cost = [], wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict()), 0
-    for entry in _entries(inventory.results, position, costs):
-        cost = wire.element(entry.as_dict())  # the empty listing already has the brackets
-        if spent + cost > budget:
-            break
-        spent += cost
-        entries.append(entry)
-        cost = 0
-    if spent > budget or (cost and not entries):
-        raise BudgetTooSmall(f"a page of the inventory cannot be made within {budget} bytes", minimum=spent + cost)
+    spent = wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict())
+    entries = fill(_entries(inventory.results, position, costs), spent, budget, wire, "inventory")
     end = position + len(entries)
     more = end < len(inventory.results)
     return replace(bare, entries=tuple(entries), next_cursor=sign(end) if more else None)
+
+
+def fill(entries: Iterable[E], spent: int, budget: int, wire: Wire, what: str) -> list[E]:
+    """As many entries as fit into a list whose answer takes `spent` bytes without any. Raises `BudgetTooSmall`.
+
+    At least one must fit, or a reader would go on for ever.
+    """
+    kept: list[E] = []
+    for entry in entries:
+        spent += wire.element(entry.as_dict())  # the empty list already has the brackets
+        if spent > budget and kept:
+            return kept
+        kept.append(entry)
+        if spent > budget:
+            break
+    if spent > budget:
+        raise BudgetTooSmall(f"a page of the {what} cannot be made within {budget} bytes", minimum=spent)
+    return kept
 
 
 def _bare(inventory: Inventory, spill_id: str, kind: Kind, size: int) -> Listing:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spillcache.compact.labels import shown_labels
 from spillcache.cursor import MAX_CHARACTERS
-from spillcache.errors import BudgetTooSmall
+from spillcache.listing import fill
 from spillcache.scan import ResultTable
 from spillcache.series import Series, SeriesTable
+from spillcache.series.labels import shown_labels
 from spillcache.wire import Wire
 
 _NOTE = (
@@ -131,35 +131,23 @@ def list_series(
     stop = bisect_right(table.series, scope[1], key=lambda one: one.end)
     position = max(first, position)
     bare = SeriesListing(spill_id, size, max(0, stop - first), table.partial, ())
-    made = _entries(table.series[position:stop], position, results, sign_part)
+    made = _entries(table.series, range(position, stop), results, sign_part)
     if budget is None:
         return replace(bare, entries=tuple(made))
-    entries: list[SeriesEntry] = []
     spent = wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict())
-    for entry in made:
-        cost = wire.element(entry.as_dict())  # the empty listing already has the brackets
-        if spent + cost > budget and entries:
-            break
-        spent += cost
-        entries.append(entry)
-        if spent > budget:
-            break
-    if spent > budget:
-        raise BudgetTooSmall(f"a page of the list of series cannot be made within {budget} bytes", minimum=spent)
+    entries = fill(made, spent, budget, wire, "list of series")
     end = position + len(entries)
     return replace(bare, entries=tuple(entries), next_cursor=sign(end) if end < stop else None)
 
 
 def _entries(
-    series: Sequence[Series], position: int, results: ResultTable, sign_part: Callable[[int, int], str]
+    series: Sequence[Series], places: Iterable[int], results: ResultTable, sign_part: Callable[[int, int], str]
 ) -> Iterator[SeriesEntry]:
-    starts, ends = results.start, results.end
-    for number, one in enumerate(series, position + 1):
-        place = int(starts.searchsorted(one.start, "right"))
-        known = place > 0 and one.end <= ends[place - 1]
+    for place in places:
+        one = series[place]
         yield SeriesEntry(
-            index=number,
-            result=place if known else None,
+            index=place + 1,
+            result=results.holding(one.start, one.end),
             start=one.start,
             end=one.end,
             points=one.points,

@@ -58,8 +58,7 @@ class Surroundings:
 
     def result_at(self, at: int) -> int | None:
         """The number (from 1) of the named result in which byte `at` lies."""
-        place = int(self._results.start.searchsorted(at, "right")) - 1
-        return place + 1 if place >= 0 and at < int(self._results.end[place]) else None
+        return self._results.holding(at, at + 1)
 
     def page_start(self, at: int, scope: tuple[int, int], room: int, wire: Wire) -> int:
         """Where a page that shows byte `at` begins well: at the shallowest recorded cut before it, or a result.

@@ -13,8 +13,8 @@ not known to be JSON has no compact view, so nothing is ambiguous, and `expand` 
 Numbers are never rounded: they are spelled as in the payload. A list that one page breaks off goes on at the beginning
 of the next, in `<…>` of its own.
 
-`samples` and `labels` write what is shorter, `filling` fills a page with it, `pages` says what the page is, `expanding`
-reads it back.
+`samples` writes what is shorter, `filling` fills a page with it, `pages` says what the page is, `expanding` reads it
+back. Labels in short are those of `series.labels`, which are shown beside the data as well.
 """
 
 from __future__ import annotations

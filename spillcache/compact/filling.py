@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from spillcache.compact.expanding import keeps_time
-from spillcache.compact.labels import short_labels
 from spillcache.compact.samples import read_samples, short_samples
 from spillcache.cut import prefix_within
 from spillcache.edges import LONGEST_UNIT
 from spillcache.series import Axis, Series, SeriesTable
+from spillcache.series.labels import short_labels
 from spillcache.wire import Wire
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spillcache.compact.filling import has_series, series_around, write_compact
-from spillcache.compact.labels import shown_labels
 from spillcache.cursor import Cursor
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
 from spillcache.frame import Chunk, results_at
 from spillcache.manifest import Manifest
 from spillcache.page import Page
 from spillcache.series import SeriesTable
+from spillcache.series.labels import shown_labels
 from spillcache.wire import Wire
 
 _READ_RAW = "Read it without view, page by page: that shows everything."

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Path, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from spillcache import page
 from spillcache.errors import ArgumentsInvalid
 from spillcache.http.problems import RefusalError
 
@@ -45,7 +46,7 @@ Count = Annotated[Annotated[int, Field(ge=0)] | SkipJsonSchema[None], BeforeVali
 Flag = Annotated[bool | SkipJsonSchema[None], BeforeValidator(_given)]
 
 #: How pages are shown, or nothing.
-View = Annotated[Literal["raw", "compact"] | SkipJsonSchema[None], BeforeValidator(_view)]
+View = Annotated[page.View | SkipJsonSchema[None], BeforeValidator(_view)]
 
 #: Text, or nothing.
 Text = Annotated[str | SkipJsonSchema[None], BeforeValidator(_given)]

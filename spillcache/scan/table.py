@@ -100,6 +100,11 @@ class ResultTable(Sequence[Result]):
     def __repr__(self) -> str:
         return f"ResultTable({list(self)!r})"
 
+    def holding(self, start: int, end: int) -> int | None:
+        """The number (from 1) of the result that bytes `start` to `end` lie in."""
+        number = int(self.start.searchsorted(start, "right"))
+        return number if number and end <= int(self.end[number - 1]) else None
+
     def names(self) -> Iterator[str]:
         """The names of all results, each of 1 to 200 characters."""
         return map(self._name, range(len(self)))

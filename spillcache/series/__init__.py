@@ -1,7 +1,8 @@
 """The time series in a payload: found when it is written, told by numbers, and stored with it.
 
 `find_series` looks for what Prometheus, Grafana and Loki call series; `samples` and `frames` read their lists of
-samples; `leftover` looks at what is none of these; `model` holds what was found; `stored` is its form in the store.
+samples, whose `spelling` is one grammar; `leftover` looks at what is none of these; `model` holds what was found;
+`stored` is its form in the store; `labels` are those of a series as they are shown.
 Nothing here raises on any payload, and what is not recognised for certain is left out: it stays to be read as it is,
 and the table says that there is such.
 """

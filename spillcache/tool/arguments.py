@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from spillcache.cursor import WalkKind, claimed_kind, refuse_raw
 from spillcache.errors import ArgumentsInvalid, CursorMalformed, PatternInvalid, SpillIdMalformed
+from spillcache.page import View
 from spillcache.tool.values import count, flag, positive, view_of, whole_number
 
 NAMES: Final = (
@@ -52,7 +53,7 @@ class ToolCall:
     result: str | int | None = None
     inventory: bool = False
     series: bool = False
-    view: Literal["raw", "compact"] = "raw"
+    view: View = "raw"
     search: Search | None = None
     full: bool = False
     max_bytes: int | None = None
@@ -154,7 +155,7 @@ def _result(value: object) -> str | int | None:
     return number
 
 
-def _view(given: Mapping[str, Any], compact: str | None) -> Literal["raw", "compact"]:
+def _view(given: Mapping[str, Any], compact: str | None) -> View:
     """The view that is asked for, if only by a cursor of the compact one."""
     if compact is None:
         return view_of(given.get("view"))

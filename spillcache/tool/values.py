@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from spillcache.errors import ArgumentsInvalid
+from spillcache.page import View
 
 
 def flag(given: Mapping[str, Any], name: str) -> bool:
@@ -45,7 +46,7 @@ def whole_number(value: object) -> int | None:
     return int(value)
 
 
-def view_of(value: object) -> Literal["raw", "compact"]:
+def view_of(value: object) -> View:
     """How pages are to be shown. Raises `ArgumentsInvalid`."""
     word = value.strip().lower() if isinstance(value, str) else value
     if word is None or word == "raw":

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from spillcache.compact import CompactText, expand, write_compact
 from spillcache.compact.filling import has_series
-from spillcache.compact.labels import shown_labels
 from spillcache.demo import sample
 from spillcache.series import find_series
+from spillcache.series.labels import shown_labels
 from spillcache.wire import MCP, PLAIN, Wire
 from tests.cache.test_samples import SAMPLES, payload_of
 from tests.series.documents import documents
