@@ -48,6 +48,7 @@ async def test_a_call_that_its_server_does_not_survive_says_that_it_may_have_run
         second = answer_of(await client.call_tool("where"))["pid"]
     assert died.is_error
     assert answer_of(died)["code"] == "upstream_unavailable"
+    assert answer_of(died)["message"] == "the tool's server was lost while it ran this call"
     assert "may have run" in answer_of(died)["next_step"]
     assert child.told("called die") == 1
     assert second != first

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -167,8 +166,17 @@ def test_a_command_that_does_not_exist_ends_it_at_once(
 def test_on_standard_input_a_tool_of_our_name_ends_it_when_the_client_opens(redis_url: str, ring: Path) -> None:
     """The client gets the error, and standard error the same; the process does not wait for the client to leave."""
     given = command("--tool-name", "fine", "--env", "PYTHONPATH", "--", *BYTES)
-    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(given, cwd=ROOT, env={**os.environ, **settings(redis_url, ring)}, **pipes) as process:
+    with subprocess.Popen(
+        given,
+        cwd=ROOT,
+        env={**os.environ, **settings(redis_url, ring)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         process.stdin.write(GREETING)
         process.stdin.flush()
         answers = [json.loads(line) for line in process.stdout]  # to the end of its output; its input is open
@@ -181,7 +189,7 @@ def test_on_standard_input_a_tool_of_our_name_ends_it_when_the_client_opens(redi
 
 
 def test_a_newer_client_that_was_refused_leaves_with_the_same_words(redis_url: str, ring: Path) -> None:
-    """Its question is answered by the error, and so is the handshake that it may try next; then the process ends."""
+    """Its question is answered by the error, and it may still try the handshake; the process ends when it leaves."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
@@ -251,9 +259,12 @@ async def test_tenants_do_not_share_a_child(redis_url: str, ring: Path, tmp_path
             children = [answer_of(await client.call_tool("where"))["pid"] for client in (red, red, blue)]
             spill_id = answer_of(await red.call_tool("big", {"points": 2_000}))["spill_id"]
             theirs = await blue.call_tool("search_query_spill", {"spill_id": spill_id})
+            with pytest.raises(MCPError) as refused:
+                await blue.read_resource(f"spill://{spill_id}")
+            assert (await red.read_resource(f"spill://{spill_id}")).contents
             assert await walked(red, spill_id) == metrics(2_000)
     assert children[0] == children[1] != children[2]
-    assert answer_of(theirs)["code"] == "spill_not_found"
+    assert answer_of(theirs)["code"] == refused.value.error.data["code"] == "spill_not_found"
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

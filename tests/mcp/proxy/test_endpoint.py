@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from spillcache.errors import UpstreamUnavailable
 from spillcache.mcp.proxy.config import Upstream, make_upstream
-from tests.mcp.proxy.fronts import answer_of, before, text_of
+from spillcache.mcp.proxy.failures import lost, unreachable, why_unreachable
+from tests.mcp.proxy.fronts import answer_of, before, free_port, text_of
 from tests.mcp.proxy.upstreams.answers import answering
 
 
@@ -52,6 +54,28 @@ async def test_what_is_no_answer_of_this_call_fails_it_at_once(
         assert word in answer_of(failed)["message"]
         assert answer_of(failed)["next_step"]
         assert text_of(await client.call_tool("events")) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("namespace", "tool", "named"), [("", "any", "the tool's server"), ("ns", "ns_any", "the server 'ns'")]
+)
+async def test_a_server_that_does_not_listen_is_said_to_be_unreachable_once(
+    redis_url: str, namespace: str, tool: str, named: str
+) -> None:
+    """In one sentence: which server, why, and that nothing was run."""
+    nowhere = make_upstream(url=f"http://127.0.0.1:{free_port()}/mcp")
+    async with before({namespace: nowhere}, redis_url) as client:
+        answer = answer_of(await client.call_tool(tool))
+    assert answer["message"] == (
+        f"{named} cannot be reached: the connection was refused or has no way; the call was not made"
+    )
+
+
+def test_what_failed_while_connecting_fits_into_the_sentence() -> None:
+    """Whatever it was."""
+    assert why_unreachable(UpstreamUnavailable("the tool's server answered 503")) == "it answered 503"
+    assert why_unreachable(unreachable("it took too long")) == "it took too long"
+    assert "ran this call" not in why_unreachable(lost())
 
 
 @pytest.mark.parametrize("tool", ["refused", "refused event"])
