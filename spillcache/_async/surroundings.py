@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-from spillcache._async.store import Field, Store
+from spillcache._async.store import Store, present
 from spillcache.edges import LONGEST_UNIT, floor_edge
-from spillcache.errors import SpillLost
 from spillcache.frame import CHUNK_BYTES, SEGMENT_CHUNKS, Chunk, chunk_fields, decode_frame, decode_text
 from spillcache.inventory import Contents
 from spillcache.manifest import Manifest
@@ -37,7 +36,9 @@ async def read_texts(
         stored = await store.read(spill_id, first // SEGMENT_CHUNKS, chunk_fields(first, stop))
         for index in range(first, stop):
             at = index * CHUNK_BYTES
-            text = decode_text(_there(stored.pop(0)), spill_id, index, manifest.size)  # not held any longer than needed
+            text = decode_text(
+                present(stored.pop(0), "a chunk"), spill_id, index, manifest.size
+            )  # not held any longer than needed
             yield text[max(0, start - at) : end - at]
             del text
         first = stop
@@ -179,11 +180,7 @@ class Surroundings:
             segment, field = divmod(index, SEGMENT_CHUNKS)
             (frame,) = await self._store.read(self._spill_id, segment, [str(field)])
             kept = list(self._chunks.items())[-1:]  # neighbours ask for the same two
-            self._chunks = dict(kept) | {index: decode_frame(_there(frame), self._spill_id, index, self._manifest.size)}
+            self._chunks = dict(kept) | {
+                index: decode_frame(present(frame, "a chunk"), self._spill_id, index, self._manifest.size)
+            }
         return self._chunks[index]
-
-
-def _there(frame: Field) -> bytes:
-    if frame is None:
-        raise SpillLost("a chunk is gone: it was deleted from the store")
-    return frame

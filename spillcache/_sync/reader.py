@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
 from spillcache._sync.gate import compute
-from spillcache._sync.store import Field, Store
+from spillcache._sync.store import Field, Store, present
 from spillcache.cursor import LEASE_EPOCH, Cursor, WalkKind, decode_cursor, encode_cursor, is_given
 from spillcache.cut import reach
 from spillcache.envelope import fit_summary, inventory_cost
@@ -316,9 +316,7 @@ class Reader:
     def _contents(self, spill_id: str, tenant: str, stamp: int | None) -> tuple[Manifest, Contents]:
         stored, inventory = self._store.read(spill_id, 0, [MANIFEST_FIELD, INVENTORY_FIELD])
         manifest = self._opened(stored, spill_id, 0, tenant, stamp)
-        if inventory is None:
-            raise SpillLost("the inventory is gone: it was deleted from the store")
-        return manifest, decode_contents(inventory, spill_id)
+        return manifest, decode_contents(present(inventory, "the inventory"), spill_id)
 
     def _opened(self, stored: Field, spill_id: str, segment: int, tenant: str, stamp: int | None) -> Manifest:
         if stored is None:
@@ -448,16 +446,12 @@ def _work(contents: Contents) -> int:
 
 def summarised(stored: Field, spill_id: str, room: int, wire: Wire) -> tuple[Mapping[str, Any] | None, int]:
     """What a first page says of the inventory, in a quarter of its room at most, and the room that is left."""
-    if stored is None:
-        raise SpillLost("the summary is gone: it was deleted from the store")
-    inventory = fit_summary(decode_summary(stored, spill_id), room // 4, wire) or None
+    inventory = fit_summary(decode_summary(present(stored, "the summary"), spill_id), room // 4, wire) or None
     return inventory, room - (inventory_cost(inventory, wire) if inventory else 0)
 
 
 def _decoded(stored: Field, spill_id: str, index: int, size: int) -> Chunk:
-    if stored is None:
-        raise SpillLost("a chunk is gone: it was deleted from the store")
-    return decode_frame(stored, spill_id, index, size)
+    return decode_frame(present(stored, "a chunk"), spill_id, index, size)
 
 
 def _whole_chunks(stored: list[Field], spill_id: str, first: int, manifest: Manifest) -> bytes:

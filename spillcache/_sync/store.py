@@ -297,6 +297,13 @@ class _Clock(NamedTuple):
     asked: float
 
 
+def present(stored: Field, what: str) -> bytes:
+    """A field that a published spill has. Raises `SpillLost`, naming `what` it is, where it is not there."""
+    if stored is None:
+        raise SpillLost(f"{what} is gone: it was deleted from the store")
+    return stored
+
+
 def translate(error: Exception) -> SpillError:
     """Our error for one of redis-py's. Its text is not carried over: it may hold keys and payload."""
     for kinds, make in _TRANSLATIONS:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from spillcache._sync.store import Field, Store
+from spillcache._sync.store import Store, present
 from spillcache.edges import LONGEST_UNIT, floor_edge
-from spillcache.errors import SpillLost
 from spillcache.frame import CHUNK_BYTES, SEGMENT_CHUNKS, Chunk, chunk_fields, decode_frame, decode_text
 from spillcache.inventory import Contents
 from spillcache.manifest import Manifest
@@ -36,7 +35,9 @@ def read_texts(store: Store, spill_id: str, manifest: Manifest, start: int, end:
         stored = store.read(spill_id, first // SEGMENT_CHUNKS, chunk_fields(first, stop))
         for index in range(first, stop):
             at = index * CHUNK_BYTES
-            text = decode_text(_there(stored.pop(0)), spill_id, index, manifest.size)  # not held any longer than needed
+            text = decode_text(
+                present(stored.pop(0), "a chunk"), spill_id, index, manifest.size
+            )  # not held any longer than needed
             yield text[max(0, start - at) : end - at]
             del text
         first = stop
@@ -178,11 +179,7 @@ class Surroundings:
             segment, field = divmod(index, SEGMENT_CHUNKS)
             (frame,) = self._store.read(self._spill_id, segment, [str(field)])
             kept = list(self._chunks.items())[-1:]  # neighbours ask for the same two
-            self._chunks = dict(kept) | {index: decode_frame(_there(frame), self._spill_id, index, self._manifest.size)}
+            self._chunks = dict(kept) | {
+                index: decode_frame(present(frame, "a chunk"), self._spill_id, index, self._manifest.size)
+            }
         return self._chunks[index]
-
-
-def _there(frame: Field) -> bytes:
-    if frame is None:
-        raise SpillLost("a chunk is gone: it was deleted from the store")
-    return frame

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from spillcache._sync.gate import compute
 from spillcache._sync.reader import Reader, is_named, summarised
-from spillcache._sync.store import Store
+from spillcache._sync.store import Store, present
 from spillcache.compact.pages import least_budget, make_compact_page, refuse_without_series
 from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
-from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillLost
+from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
 from spillcache.ids import parse_id
 from spillcache.inventory import FIELD as INVENTORY_FIELD
@@ -34,7 +34,7 @@ _LONGEST_PART = 4_096
 _BYTES_PER_ENTRY, _LEAST_ENTRY = 8_192, 100
 #: Bytes that a stored table of series becomes when it is read, for each of its own.
 _UNPACKS_TO = 16
-_LOST = "the table of series is gone: it was deleted from the store"
+_TABLE = "the table of series"
 
 
 class Viewer(Reader):
@@ -151,20 +151,16 @@ class Viewer(Reader):
         fields = (MANIFEST_FIELD, INVENTORY_FIELD, SERIES_FIELD, MARK_FIELD)
         stored, inventory, series, mark = self._store.read(spill_id, 0, fields)
         manifest = self._opened(stored, spill_id, 0, tenant, stamp)
-        if inventory is None:
-            raise SpillLost("the inventory is gone: it was deleted from the store")
+        contents = decode_contents(present(inventory, "the inventory"), spill_id)
         if mark is not None:
             check_mark(mark, spill_id)
-            if series is None:
-                raise SpillLost(_LOST)
+            series = present(series, _TABLE)
         table = None if series is None else self._decoded(series, spill_id, manifest)
-        return manifest, decode_contents(inventory, spill_id), table
+        return manifest, contents, table
 
     def _table(self, spill_id: str, manifest: Manifest) -> SeriesTable:
         (stored,) = self._store.read(spill_id, 0, [SERIES_FIELD])
-        if stored is None:
-            raise SpillLost(_LOST)
-        return self._decoded(stored, spill_id, manifest)
+        return self._decoded(present(stored, _TABLE), spill_id, manifest)
 
     def _decoded(self, stored: bytes, spill_id: str, manifest: Manifest) -> SeriesTable:
         key = spill_id, manifest.sha256

@@ -31,7 +31,7 @@ class Column(NamedTuple):
     told: Told
 
 
-class Frame(NamedTuple):
+class DataFrame(NamedTuple):
     """A data frame's columns of values; `axis` is there when its times are regular; `end` is where its columns end."""
 
     columns: list[Column]
@@ -39,7 +39,7 @@ class Frame(NamedTuple):
     end: int
 
 
-def read_frame(text: bytes, schema: bytes, start: int) -> Frame | None:
+def read_frame(text: bytes, schema: bytes, start: int) -> DataFrame | None:
     """The frame whose list of columns opens at `start` of the text; None where it is none that is told."""
     fields = _fields(schema)
     if fields is None or "time" not in [field.get("type") for field in fields]:
@@ -69,7 +69,7 @@ def _fields(schema: bytes) -> list[dict[str, Any]] | None:
     return fields
 
 
-def _told(text: bytes, fields: list[dict[str, Any]], places: list[tuple[int, int]], end: int) -> Frame | None:
+def _told(text: bytes, fields: list[dict[str, Any]], places: list[tuple[int, int]], end: int) -> DataFrame | None:
     number = [field.get("type") for field in fields].index("time")
     times = _read_times(text[slice(*places[number])])
     columns: list[Column] = []
@@ -81,7 +81,7 @@ def _told(text: bytes, fields: list[dict[str, Any]], places: list[tuple[int, int
             return None
         columns.append(Column(*place, _labels(field), told))
     axis = Axis(*places[number], times.first, times.step, times.points) if times.step else None
-    return Frame(columns, axis, end) if columns else None
+    return DataFrame(columns, axis, end) if columns else None
 
 
 class _Times(NamedTuple):
