@@ -35,9 +35,10 @@ def read_texts(store: Store, spill_id: str, manifest: Manifest, start: int, end:
         stored = store.read(spill_id, first // SEGMENT_CHUNKS, chunk_fields(first, stop))
         for index in range(first, stop):
             at = index * CHUNK_BYTES
-            text = decode_text(
-                present(stored.pop(0), "a chunk"), spill_id, index, manifest.size
-            )  # not held any longer than needed
+            frame = present(stored[index - first], "a chunk")
+            stored[index - first] = None  # not held any longer than needed
+            text = decode_text(frame, spill_id, index, manifest.size)
+            del frame
             yield text[max(0, start - at) : end - at]
             del text
         first = stop
