@@ -2,65 +2,59 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from spillcache.compact import CompactText, expand, write_compact
+from spillcache.compact import expand, write_compact
 from spillcache.compact.filling import has_series
 from spillcache.demo import sample
 from spillcache.series import find_series
-from spillcache.series.labels import shown_labels
 from spillcache.wire import MCP, PLAIN, Wire
-from tests.cache.test_samples import SAMPLES, payload_of
+from tests.compact.walking import pages, squeezed, values, walked
+from tests.samples import SAMPLES, payload_of
 from tests.series.documents import documents
+from tests.series.spellings import TIMES, VALUES, samples_in_every_place
 from tests.strategies import wires
-
-
-def pages(text: bytes, room: int, wire: Wire, reach: int) -> Iterator[CompactText]:
-    """A whole walk, each page made of no more than `reach` bytes of the payload."""
-    table = find_series(text, whole=True)
-    at = 0
-    while at < len(text):
-        base = max(0, at - 7)
-        page = write_compact(text[base : at + reach], base, table, at, (0, len(text)), room, wire)
-        assert page.end > at
-        assert wire.cost(page.text) <= room
-        yield page
-        at = page.end
-    assert at == len(text)
-
-
-def values(text: str) -> object:
-    """All values of a document in their order and spelling: members as pairs, numbers as text."""
-    return json.loads(text, parse_float="f".__add__, parse_int="i".__add__, object_pairs_hook=tuple)
 
 
 @given(documents, wires, st.integers(900, 4_000), st.sampled_from((4_200, 9_000)))
 @settings(max_examples=100, deadline=None)
 def test_the_pages_read_back_are_the_payload_s_values(text: bytes, wire: Wire, room: int, reach: int) -> None:
     """Every value, in order and as spelled, whatever the series, wherever pages end; and every page fits."""
-    walked = "".join(page.text for page in pages(text, room, wire, reach))
-    assert values(expand(walked)) == values(text.decode())
+    whole = "".join(page.text for page in pages(text, room, wire, reach))
+    assert values(expand(whole)) == values(text.decode())
+
+
+@given(TIMES, VALUES, st.integers(60, 900))
+@example("1", "nan", 900)
+@example("1", "-nan", 900)
+@example("1", "1.2.3", 900)
+@example("1", "Inf", 60)
+@settings(max_examples=100, deadline=None)
+def test_whatever_a_sample_is_a_walk_goes_on_to_the_end(time: str, value: str, room: int) -> None:
+    """Wherever it stands, and with blanks: it is in short where it is a sample, and else as it is; nothing stops."""
+    for document in samples_in_every_place(time, value):
+        room = max(room, len(time) + len(value) + 40)
+        assert squeezed(expand(walked(document, room))) == squeezed(document)
 
 
 @pytest.mark.parametrize("path", [path for path in SAMPLES if path.name.startswith(("prom_query", "grafana", "loki"))])
-def test_real_answers_read_back_byte_for_byte(path: object) -> None:
+def test_real_answers_read_back_byte_for_byte(path: Path) -> None:
     """Where a backend writes JSON without blanks, not only the values come back but the very bytes."""
-    text = payload_of(path)  # type: ignore[arg-type]
-    walked = [page.text for page in pages(text, 7_000, MCP, 42_000)]
-    assert expand("".join(walked)).encode() == text
+    text = payload_of(path)
+    whole = "".join(page.text for page in pages(text, 7_000, MCP, 42_000))
+    assert expand(whole).encode() == text
 
 
-def test_the_batch_of_the_incident_takes_a_third_of_the_text() -> None:
+def test_the_batch_of_the_incident_takes_less_than_a_third_of_the_text() -> None:
     """And comes back byte for byte."""
     text = sample.payload()
-    walked = "".join(page.text for page in pages(text, 7_000, PLAIN, 42_000))
-    assert expand(walked).encode() == text
-    assert len(walked) < len(text) / 2.5
+    whole = "".join(page.text for page in pages(text, 7_000, PLAIN, 42_000))
+    assert expand(whole).encode() == text
+    assert len(whole) < len(text) / 3
 
 
 @given(documents, st.data())
@@ -71,14 +65,14 @@ def test_a_part_of_a_payload_reads_back_too(text: bytes, data: st.DataObject) ->
     assume(table.series)
     one = data.draw(st.sampled_from(table.series))
     scope = (one.start, one.end)
-    at, walked = one.start, ""
+    at, whole = one.start, ""
     while at < one.end:
         page = write_compact(text, 0, table, at, scope, 900, PLAIN)
-        walked, at = walked + page.text, page.end
+        whole, at = whole + page.text, page.end
     assert at == one.end
     written = text[one.start : one.end].decode()
     around = ("[", "]") if written.startswith("{") else ("{", "}")  # members of an object that has others too
-    assert values(expand(walked).join(around)) == values(written.join(around))
+    assert values(expand(whole).join(around)) == values(written.join(around))
 
 
 def test_what_is_short_says_what_it_stands_for() -> None:
@@ -113,9 +107,9 @@ def test_samples_that_are_not_to_be_written_short_stay_as_they_are(blank: str, s
     short = '{"metric":{"a":"b"},"values":[[1,"2"]]}'
     raw = f'{{"metric":{{"a":"c"}},"values":[[1,{blank}"2"],{sample}]}}'
     text = f"[{short},{raw}]"
-    walked = "".join(page.text for page in pages(text.encode(), 900, PLAIN, 4_096))
-    assert walked == f'[{{"metric":{{a=b}},"values":<1: 2>}},{raw}]'
-    assert expand(walked) == text
+    whole = walked(text)
+    assert whole == f'[{{"metric":{{a=b}},"values":<1: 2>}},{raw}]'
+    assert expand(whole) == text
     assert find_series(text.encode(), whole=True).partial == ("unrecognised",)
 
 
@@ -132,46 +126,7 @@ def test_the_time_before_is_that_of_the_element_right_before(between: str) -> No
     """Behind anything that holds another time it is said again; reader and writer agree."""
     one, other = '{"metric":{"x":"1"},"value":[100,"1"]}', '{"metric":{"x":"2 "},"value":[100,"3"]}'
     text = f"[{one},{one},{between},{other},{other}]"
-    walked = "".join(page.text for page in pages(text.encode(), 900, PLAIN, 4_096))
-    assert walked.count("<100 ") == 2
-    assert walked.count("<= ") == 2
-    assert expand(walked) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<= 1>",
-        "<1 2>[3]<= 1>",
-        "<1: 2>,<= 1>",
-        "<1e+5: 1 2 3>",
-        "<1+0: 1 2 3>",
-        "<1:>",
-        "<1 a>",
-        "<1+2>",
-        "a<b",
-        "{a=b",
-        "<1: 2*x>",
-    ],
-)
-def test_what_is_no_compact_text_is_not_read_as_one(text: str) -> None:
-    """Better an error than another value."""
-    with pytest.raises(ValueError, match=r"."):
-        expand(text)
-
-
-@given(st.text(max_size=1_000))
-def test_labels_beside_the_data_are_bounded_and_harmless(written: str) -> None:
-    """One line, at most 300 characters, nothing that hides or commands; and what is not all of them says so."""
-    said = shown_labels(json.dumps({"a": written}))
-    shown = said["labels"]
-    assert len(shown) <= 300 + said.get("labels_cut", False)
-    assert not any(char in shown for char in "\n\r\x1b\u202e\u200b\x00")
-    assert said.get("labels_cut", False) == shown.endswith("…") or written.endswith("…")
-
-
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_labels_that_differ_do_not_look_alike(one: str, other: str) -> None:
-    """Blanks are kept, and what is not seen is spelled."""
-    shown = [shown_labels(json.dumps({"a": text}, ensure_ascii=False)) for text in (one, other)]
-    assert (shown[0] == shown[1]) == (one == other)
+    whole = walked(text)
+    assert whole.count("<100 ") == 2
+    assert whole.count("<= ") == 2
+    assert expand(whole) == text

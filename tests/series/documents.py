@@ -18,7 +18,17 @@ WORDS = st.one_of(
     ),
     st.text(max_size=12),
 )
-LABELS = st.dictionaries(st.sampled_from(("__name__", "cpu", "job", "mode", "k8s.io/app", "é")), WORDS, max_size=4)
+#: As long as labels may be that are told at all, and a little longer.
+LONG_WORDS = st.builds(
+    lambda unit, size: (unit * size)[:size],
+    st.sampled_from(("/api/v1", "a b", "é", "漢", "\\", "=,}")),
+    st.integers(300, 2_100),
+)
+LABELS = st.dictionaries(
+    st.sampled_from(("__name__", "cpu", "job", "mode", "k8s.io/app", "é")),
+    st.one_of(WORDS, WORDS, WORDS, LONG_WORDS),
+    max_size=4,
+)
 REGULAR = st.builds(
     lambda start, step, count: [start + step * number for number in range(count)],
     st.integers(0, 2 * 10**12),
