@@ -43,8 +43,8 @@ _MAC_BYTES = 16
 _SECRET, _ED25519 = 0, 1
 _SEAL_BYTES = {_SECRET: _MAC_BYTES, _ED25519: SIGNATURE_BYTES}
 _TO_CLAIMS = (
-    "Check it with `spillcache claims ID TOKEN` and the key ring: that says whether it is genuine, and which part of the "
-    "spill ID was served. Until then that is unproven."
+    "Check it with `spillcache claims ID TOKEN` and the key ring: that says whether it is genuine, and which part of "
+    "the spill ID was served. Until then that is unproven."
 )
 _MESSAGE = b"spillcache/1/receipt:"  # an Ed25519 key has no subkeys: what it signs says what it is for
 

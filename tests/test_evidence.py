@@ -82,7 +82,7 @@ def test_ranges_of_several_walks_add_up() -> None:
     first, second = token(WalkKind.WALK, 600), token(WalkKind.PART, SIZE, 550, SIZE, walk=2)
     answer = claimed(first, second)
     assert (answer.status, answer.served) == ("COMPLETE", ((0, SIZE),))
-    assert "no receipt here confirms it" in answer.note
+    assert "No receipt here confirms the size" in answer.note
 
 
 def test_lists_and_the_very_beginning_prove_nothing() -> None:
@@ -170,7 +170,21 @@ def test_a_verifier_with_public_keys_checks_receipts_and_no_cursors() -> None:
     signed, public = receipt(ring=SIGNING), PublicKeys(ReceiptKeys("r", {"r": SEED}).public)
     answer = claimed(token(WalkKind.WALK, 5), receipt(), signed, keyring=public)
     assert [one.code for one in answer.rejected] == ["cursor_key_unknown", "receipt_rejected"]
+    assert all("a public key cannot check this kind" in one.message for one in answer.rejected)
     assert answer.status == "COMPLETE"
+
+
+def test_what_is_rejected_is_called_a_cursor_or_range_receipt() -> None:
+    """Nobody knows which before the signature holds; and a tenant is one of the reasons."""
+    ended, strange = token(WalkKind.PART, 9, 0, 9), Keyring.from_secret(os.urandom(32), kid="other")
+    for answer in (claimed(ended, keyring=strange), claims(SPILL, SIZE, cursors=[ended], keyring=RING, tenant="acme")):
+        assert answer.rejected[0].message.startswith("this cursor or range_receipt was ")
+
+
+def test_without_size_and_proof_there_is_no_list_of_what_is_missing() -> None:
+    """An empty one would say that nothing is."""
+    assert "unserved" not in claims(SPILL, None, keyring=RING).as_dict()
+    assert claims(SPILL, SIZE, keyring=RING).as_dict()["unserved"] == [[0, SIZE]]
 
 
 def test_names_are_shown_as_everywhere() -> None:

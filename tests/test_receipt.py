@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillcache.cursor import LEASE_EPOCH, MAX_POSITION
+from spillcache.cursor import LEASE_EPOCH, MAX_POSITION, Cursor, WalkKind, encode_cursor
 from spillcache.errors import ReceiptRejected
 from spillcache.ids import new_id
 from spillcache.keyring import Keyring, PublicKeys
@@ -170,3 +170,25 @@ def test_receipt_keys_rotate_and_retired_ones_go_on_verifying() -> None:
     for keys in (both, retired):
         assert verify_receipt(first, Keyring({"k": OLD}, sign="k", receipts=keys)).signed == "ed25519"
         assert verify_receipt(first, PublicKeys(keys.public)).signed == "ed25519"
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        Cursor(WalkKind.WALK, 500, LEASE_EPOCH, 1),
+        Cursor(WalkKind.PART, 9, LEASE_EPOCH, 1, 0, 9),
+        Cursor(WalkKind.COMPACT, 9, LEASE_EPOCH, 1, 0, 9),
+    ],
+)
+def test_a_cursor_is_sent_to_where_it_can_be_checked(cursor: Cursor) -> None:
+    """A genuine one is no receipt, and is not refuted either: what can check it needs the spill's id."""
+    with pytest.raises(ReceiptRejected, match="cursor or range_receipt") as error:
+        verify_receipt(encode_cursor(cursor, RING, "a" * 26, "default"), RING)
+    assert "spillcache claims" in error.value.next_step
+
+
+def test_a_public_key_says_that_it_cannot_check_what_a_secret_signed() -> None:
+    """That is no verdict on the receipt."""
+    public = PublicKeys(ReceiptKeys("r", {"r": bytes(32)}).public)
+    with pytest.raises(ReceiptRejected, match="a public key cannot check this kind"):
+        verify_receipt(issue_receipt(Receipt("a" * 26, 1, bytes(32), bytes(16), 1, LEASE_EPOCH), RING), public)

@@ -48,6 +48,13 @@ def test_doctor_for_people_says_what_to_change(program: Program, own_server: Own
     assert "maxmemory-policy noeviction" in ran.text
 
 
+@pytest.mark.parametrize("url", ["bogus", "http://127.0.0.1:6379", "redis://127.0.0.1:99999999"])
+def test_a_url_that_is_none_is_what_to_change(program: Program, url: str) -> None:
+    """It is the URL that is wrong; no connection was tried."""
+    ran = program("doctor", "--json", SPILLCACHE_REDIS_URL=url)
+    assert (ran.code, _levels(ran.answer)) == (1, {"url": "change", "keys": "ok"})
+
+
 def test_no_limit_is_advice_unless_strict(program: Program, own_server: OwnServer) -> None:
     """A server without maxmemory works today: exit code 0, but 1 with --strict."""
     url = own_server().url

@@ -23,7 +23,9 @@ def test_it_works_without_settings_and_says_once_what_it_started(unconfigured: P
     ring = tmp_path / "state" / "spillcache" / "keyring.json"
     assert str(ring) in second.err
     assert ring.stat().st_mode & 0o777 == 0o600
-    status = unconfigured("embedded", "status", "--json").answer
+    ran = unconfigured("embedded", "status", "--json")
+    assert ran.code == 0
+    status = ran.answer
     assert (status["running"], status["url"].startswith("unix://")) == (True, True)
     assert unconfigured("embedded", "stop", "--json").answer == {"stopped": True}
     assert unconfigured("embedded", "stop", "--json").answer == {"stopped": False}
@@ -33,7 +35,8 @@ def test_it_works_without_settings_and_says_once_what_it_started(unconfigured: P
 
 def test_status_and_help_start_nothing(unconfigured: Program, tmp_path: Path) -> None:
     """Looking leaves no trace."""
-    assert unconfigured("embedded", "status").text.startswith("not running")
+    ran = unconfigured("embedded", "status")
+    assert (ran.code, ran.text.startswith("not running")) == (1, True)
     assert unconfigured("--help").code == 0
     assert not (tmp_path / "state").exists()
 

@@ -84,6 +84,15 @@ def test_usage_errors_have_a_code_of_their_own(program: Program, arguments: list
     assert program(*arguments).code == 2
 
 
+@pytest.mark.parametrize(("option", "metavar"), [("--tenant", "NAME"), ("--redis-url", "URL"), ("--prefix", "TEXT")])
+def test_an_option_for_all_commands_is_told_its_place(program: Program, option: str, metavar: str) -> None:
+    """Before the command, and how that looks; also where the command has a group."""
+    for command in (["verify", "x"], ["keys", "list"]):
+        ran = program(*command, option, "x")
+        verb = command[0] if command[0] == "verify" else "keys list"
+        assert (ran.code, f"spillcache {option} {metavar} {verb} ..." in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "advice"),
     [

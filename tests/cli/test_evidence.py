@@ -111,6 +111,37 @@ def test_claims_end_complete_or_failed(program: Program, cache: SpillCache) -> N
     assert (wrong.code, wrong.answer["code"]) == (1, "size_contradicted")
 
 
+def test_a_token_that_is_no_receipt_is_sent_to_claims(program: Program, cache: SpillCache) -> None:
+    """A cursor and a range_receipt; the command that is named takes them."""
+    spill_id = cache.put(PAYLOAD).spill_id
+    *_, last = cache.walk(spill_id, result=2)
+    for token in (cache.page(spill_id, budget=1500).next_cursor, last.range_receipt):
+        assert token is not None
+        ran = program("verify", token)
+        assert ran.code == 1
+        assert "cursor or range_receipt" in ran.err
+        assert "`spillcache claims ID TOKEN`" in ran.err
+        assert program("claims", spill_id, token).code == 3
+
+
+def test_claims_say_where_the_size_is_from_and_what_is_not_known(program: Program, cache: SpillCache) -> None:
+    """From Redis, or as it was given; without any, nothing says that none is unserved."""
+    spill_id = cache.put(PAYLOAD).spill_id
+    cursor = cache.page(spill_id, budget=1500).next_cursor
+    assert cursor is not None
+    assert "as Redis has it" in program("claims", spill_id, cursor).text
+    assert "as it was given" in program("claims", spill_id, cursor, "--size", str(len(PAYLOAD))).text
+    assert "whatever follows" in program("claims", spill_id, cursor, "--no-store").text
+    nothing = program("claims", spill_id, "x" * 40, "--no-store")
+    assert (nothing.code, "all of it, however much that is" in nothing.text) == (1, True)
+
+
+def test_claims_without_a_token_are_a_usage_error(program: Program, cache: SpillCache) -> None:
+    """Exit code 2: nothing was checked, so nothing failed."""
+    ran = program("claims", cache.put(PAYLOAD).spill_id)
+    assert (ran.code, ran.out, "at least one cursor" in ran.err) == (2, b"", True)
+
+
 def test_evidence_outlives_its_spill(program: Program, cache: SpillCache) -> None:
     """Where Redis has nothing any more, the error says how to check without it."""
     spill_id = cache.put(PAYLOAD).spill_id
@@ -119,4 +150,5 @@ def test_evidence_outlives_its_spill(program: Program, cache: SpillCache) -> Non
     gone = program("claims", spill_id, "--receipt", receipt)
     assert gone.code == 1
     assert "--no-store" in gone.err
+    assert f"spillcache --tenant NAME claims {spill_id} ..." in gone.err
     assert program("claims", spill_id, "--receipt", receipt, "--no-store").code == 0

@@ -188,7 +188,26 @@ def test_rotating_the_secrets_leaves_receipt_keys_alone(tmp_path: Path) -> None:
 
 
 def test_a_ring_without_receipt_keys_has_no_public_file(keys: Program) -> None:
-    """It says why, and how to get one."""
+    """It says which ring, how to choose another, and how to get one."""
     ran = keys("keys", "public", "--json")
+    ring = keys.environment["SPILLCACHE_KEYRING_FILE"]
     assert (ran.code, ran.answer["code"]) == (1, "arguments_invalid")
-    assert "rotate --receipts" in ran.answer["next_step"]
+    assert ring in ran.answer["message"]
+    assert f"To add a receipt key to {ring}: `spillcache keys rotate --receipts`" in ran.answer["next_step"]
+    assert "spillcache --keyring-file FILE keys public" in ran.answer["next_step"]
+
+
+def test_a_step_says_what_it_changed_where_and_what_is_there_now(keys: Program, tmp_path: Path) -> None:
+    """The removed key is named as removed, and never the one that signs."""
+    file = keys.environment["SPILLCACHE_KEYRING_FILE"]
+    first = Keyring.from_file(file).sign_kid
+    said = [keys("keys", "rotate", "--force").text.splitlines() for _ in range(3)]
+    second = Keyring.from_file(file).sign_kid
+    assert said == [
+        [f"added key {second} in {file}", f"now there: {first} signs; {second} verifies"],
+        [f"promoted key {second} in {file}", f"now there: {first} verifies; {second} signs"],
+        [f"removed key {first} in {file}", f"now there: {second} signs"],
+    ]
+    answer = keys("keys", "rotate", "--receipts", "--json").answer
+    assert (answer["file"], answer["changed"]) == (file, answer["keys"])
+    assert file in keys("keys", "public", "-o", "public.json").text

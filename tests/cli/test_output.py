@@ -69,6 +69,19 @@ def test_an_output_that_nobody_reads_ends_it_quietly(program: Program, arguments
     assert (running.returncode, complaint) == (141, b"")
 
 
+@pytest.mark.parametrize(("words", "status"), [(["page", "--budget", "1500"], b"PARTIAL"), (["walk"], b"COMPLETE")])
+def test_remarks_begin_a_line_where_both_streams_are_one(program: Program, words: list[str], status: bytes) -> None:
+    """`2>&1`: the payload, which has no newline at its end, and then what it is. Apart from it, not a byte is added."""
+    command = program.command(words[0], program.store(PAYLOAD), *words[1:])
+    one = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(program.environment), check=False
+    ).stdout
+    apart = subprocess.run(command, capture_output=True, env=dict(program.environment), check=False)
+    assert re.search(rb"(?m)^(\xe2\x94\x80\xe2\x94\x80 )?" + status, one) is not None
+    assert PAYLOAD.startswith(apart.stdout)
+    assert apart.stdout in one
+
+
 def test_remarks_that_cannot_be_written_change_nothing(program: Program) -> None:
     """A full standard error takes nothing from the answer."""
     with open(FULL, "wb") as full:  # noqa: PTH123 - a device
@@ -128,7 +141,7 @@ def test_an_ignored_interrupt_stays_ignored(program: Program) -> None:
 def test_help_says_what_ctrl_c_does(program: Program) -> None:
     """3 for a walk, 130 for all else."""
     said = " ".join(program("--help").text.split())
-    assert "3 PARTIAL (a walk that did not complete, also by Ctrl-C;" in said
+    assert "3 PARTIAL (whatever command printed it; also a walk that Ctrl-C ended)" in said
     assert "130 interrupted" in said
 
 

@@ -6,6 +6,8 @@ import os
 import pty
 import subprocess
 
+import pytest
+
 from tests.cli.commands import Program
 from tests.servers.caches import metrics, noise
 
@@ -45,6 +47,24 @@ def test_a_named_result_is_read_alone(program: Program) -> None:
     page = program("page", spill_id, "--result", "query 1", "--json").answer
     assert page["chunk"].startswith('{"name":"query 1"')
     assert (page["status"], page["result_status"]) == ("PARTIAL", "COMPLETE")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_the_exit_code_is_that_of_the_printed_status(program: Program, options: list[str]) -> None:
+    """3 for PARTIAL, whichever command prints it; 0 for COMPLETE."""
+    spill_id, small = program.store(metrics(results=3, points=300)), program.store(b"text")
+    words = ["page", "full", "show", "series", "grep"]
+    asked = [
+        [word, spill_id, *(["query"] if word == "grep" else ["--cap", "9000"] if word == "full" else [])]
+        for word in words
+    ]
+    for command in [*asked, ["page", spill_id, "--result", "1"]]:
+        ran = program(*command, *options)
+        assert ran.code == 3, command
+        assert '"PARTIAL"' in ran.text if options else "PARTIAL" in ran.err
+    for word in ("page", "full", "walk"):
+        ran = program(word, small, *options)
+        assert (ran.code, "COMPLETE" in (ran.text if options else ran.err)) == (0, True)
 
 
 def test_a_binary_page_is_bytes_in_a_pipe(program: Program) -> None:

@@ -31,7 +31,7 @@ def test_series_for_people_are_a_table_and_what_it_is_not(program: Program) -> N
     spill_id = program.store(PAYLOAD)
     ran = program("series", spill_id, "--result", "2")
     values = [value for _, value in json.loads(PAYLOAD)["results"][1]["result"][0]["values"]]
-    assert ran.code == 0
+    assert ran.code == 3
     assert all(spelled in ran.text for spelled in (values[-1], max(values, key=float), min(values, key=float)))
     assert "PARTIAL 1 series, 1 listed" in ran.err
     assert "not the data" in ran.err
@@ -43,7 +43,7 @@ def test_a_payload_without_series_says_that_this_says_nothing(program: Program) 
     """The list is empty and PARTIAL of the data; the compact view of it is refused with the way out."""
     spill_id = program.store(b'{"data":[1,2,3]}')
     ran = program("series", spill_id)
-    assert (ran.code, ran.out) == (0, b"")
+    assert (ran.code, ran.out) == (3, b"")
     assert "says nothing of the data" in ran.err
     refused = program("page", spill_id, "--view", "compact", "--json")
     assert (refused.code, refused.answer["code"]) == (1, "arguments_invalid")
@@ -69,7 +69,7 @@ def test_a_compact_page_leads_to_the_next_by_its_cursor_alone(program: Program) 
 
 
 @pytest.mark.parametrize("output", ["out.txt", "-"])
-def test_a_compact_walk_has_every_value_and_no_receipt(program: Program, tmp_path: Path, output: str) -> None:
+def test_a_compact_walk_has_every_value_and_a_range_receipt(program: Program, tmp_path: Path, output: str) -> None:
     """COMPLETE with the view named; what it wrote expands to the payload's values."""
     spill_id = program.store(PAYLOAD)
     ran = program("walk", spill_id, "--view", "compact", "-o", output)
@@ -78,11 +78,24 @@ def test_a_compact_walk_has_every_value_and_no_receipt(program: Program, tmp_pat
     assert json.loads(expand(text)) == json.loads(PAYLOAD)
     assert "COMPLETE" in ran.err
     assert "in the compact view" in ran.err
-    assert "receipt" not in ran.err
+    assert "\nreceipt" not in ran.err
+    written = len(ran.out or (tmp_path / output).read_bytes())
+    assert f"{len(PAYLOAD):,} bytes) of the payload" in ran.err
+    assert f"({written:,} bytes)" in ran.err.partition("; written: ")[2]
+    proof = ran.err.partition("range_receipt ")[2].split()[0]
+    assert program("claims", spill_id, proof).code == 0
 
 
 def test_the_sum_of_a_compact_walk_names_its_view(program: Program) -> None:
-    """And neither a digest nor a receipt, which are of bytes that it did not serve."""
-    ran = program("walk", program.store(PAYLOAD), "--view", "compact", "-o", "out.txt", "--json")
-    assert list(ran.answer) == ["spill_id", "size_bytes", "pages", "bytes", "view", "output", "status"]
-    assert (ran.answer["bytes"], ran.answer["view"], ran.answer["status"]) == (len(PAYLOAD), "compact", "COMPLETE")
+    """And neither a digest nor a receipt, which are of bytes that it did not serve; what was written is no payload."""
+    spill_id = program.store(PAYLOAD)
+    answer = program("walk", spill_id, "--view", "compact", "-o", "out.txt", "--json").answer
+    assert list(answer) == [
+        *("spill_id", "size_bytes", "pages", "payload_bytes", "written_bytes", "view", "output", "status"),
+        "range_receipt",
+    ]
+    assert (answer["payload_bytes"], answer["view"], answer["status"]) == (len(PAYLOAD), "compact", "COMPLETE")
+    assert answer["written_bytes"] == (program.directory / "out.txt").stat().st_size
+    assert program("claims", spill_id, answer["range_receipt"], "--json").answer["served_compact"] == [
+        [0, len(PAYLOAD)]
+    ]

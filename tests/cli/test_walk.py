@@ -55,7 +55,9 @@ def test_a_walk_into_a_file_is_the_payload(program: Program, tmp_path: Path, bud
     spill_id = program.store(PAYLOAD)
     ran = program("walk", spill_id, "-o", "out.json", "--budget", budget, "--json")
     assert (tmp_path / "out.json").read_bytes() == PAYLOAD
-    assert list(ran.answer) == ["spill_id", "size_bytes", "pages", "bytes", "sha256", "output", "status", "receipt"]
+    assert list(ran.answer) == [
+        *("spill_id", "size_bytes", "pages", "payload_bytes", "written_bytes", "sha256", "output", "status", "receipt"),
+    ]
     assert (ran.code, ran.answer["status"]) == (0, "COMPLETE")
     assert ran.answer["sha256"] == hashlib.sha256(PAYLOAD).hexdigest()
     assert _names(tmp_path) == {"out.json"}
@@ -108,7 +110,11 @@ def test_a_spill_that_is_lost_part_way_is_partial_and_leaves_the_old_file(
         client.hdel(key_of(spill_id), "3")
     (tmp_path / "out.json").write_text("old")
     ran = program("walk", spill_id, "-o", "out.json", "--json")
-    assert (ran.code, ran.answer["status"], ran.answer["code"]) == (3, "FAILED", "spill_lost")
+    assert (ran.code, ran.answer["status"], ran.answer["code"]) == (3, "PARTIAL", "spill_lost")
+    assert 0 < ran.answer["payload_bytes"] < ran.answer["size_bytes"]
+    assert not {"written_bytes", "sha256", "receipt"} & set(ran.answer)
+    *pages, last = program("walk", spill_id, "--json").answers
+    assert (pages[0]["status"], last["status"], last["code"]) == ("PARTIAL", "PARTIAL", "spill_lost")
     assert (tmp_path / "out.json").read_text() == "old"
     assert _names(tmp_path) == {"out.json"}
 
