@@ -24,10 +24,9 @@ from spillcache.shown import shown_name
 
 if TYPE_CHECKING:
     from spillcache.listing import Entry
-    from spillcache.page import Status
+    from spillcache.page import Status, View
 
 Span = tuple[int, int]
-View = Literal["raw", "compact"]
 
 _LISTS = (WalkKind.INVENTORY, WalkKind.SERIES)
 _NOTE = "Proves what was served, not what was read."
