@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import redis
+from hypothesis import example, given, settings
 
 from spillcache import MCP, PLAIN, Page, SpillCache
 from spillcache.compact import expand
@@ -15,7 +16,9 @@ from spillcache.errors import ArgumentsInvalid, BudgetTooSmall, SpillLost
 from spillcache.frame import SEGMENT_BYTES
 from spillcache.page import View
 from spillcache.wire import Wire
-from tests.servers.caches import cache_on, key_of
+from tests.compact.walking import squeezed
+from tests.series.spellings import TIMES, VALUES, is_time, is_value, samples_in_every_place
+from tests.servers.caches import cache_on, key_of, sync_cache_on
 from tests.servers.proxy import proxy
 from tests.strategies import WIRES
 
@@ -228,3 +231,56 @@ async def test_a_budget_that_holds_nothing_says_what_would(cache: SpillCache, bu
     with pytest.raises(BudgetTooSmall) as refused:
         await cache.page(spill_id, view=COMPACT, budget=budget, wire=MCP)
     assert (await cache.page(spill_id, view=COMPACT, budget=refused.value.minimum, wire=MCP)).chunk
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("labels", [{"path": "/api/v1" * 264}, {"a b": "é" * 900}, {"k": "a b=" * 300, "q": '"' * 500}])
+async def test_labels_as_long_as_a_page_are_served_within_every_budget(
+    cache: SpillCache, wire: Wire, labels: dict[str, str]
+) -> None:
+    """Every value, whatever the budget; where it is too small, the one that is named is not."""
+    one = json.dumps(
+        {"metric": labels, "values": [[10 * n, str(n)] for n in range(30)]}, separators=(",", ":"), ensure_ascii=False
+    )
+    payload = f"[{','.join([one] * 3)}]".encode()
+    spill_id = (await cache.put(payload)).spill_id
+    for budget in (100, 700, 900, 1_100, 1_343, 1_424, 1_600, 2_000, 2_400, 5_000):
+        pages = await _walk_with_at_least(cache, spill_id, budget, wire)
+        assert expand("".join(page.chunk for page in pages)).encode() == payload
+        assert pages[-1].status == "COMPLETE"
+
+
+async def _walk_with_at_least(cache: SpillCache, spill_id: str, budget: int, wire: Wire) -> list[Page]:
+    """A walk; a page for which the budget is too small gets the one that the refusal names, and no more."""
+    pages: list[Page] = []
+    cursor = None
+    while not pages or cursor is not None:
+        try:
+            page = await cache.page(spill_id, cursor=cursor, view=COMPACT, budget=budget, wire=wire)
+        except BudgetTooSmall as refused:
+            least = refused.minimum
+            assert least > budget
+            page = await cache.page(spill_id, cursor=cursor, view=COMPACT, budget=least, wire=wire)
+        pages.append(page)
+        cursor = page.next_cursor
+    return pages
+
+
+@given(TIMES, VALUES)
+@example("1", "nan")
+@example("1", "-nan")
+@example("1", "1.2.3")
+@settings(max_examples=25)
+def test_whatever_a_sample_is_its_walk_ends_complete(redis_url: str, time: str, value: str) -> None:
+    """Wherever it stands among others; or there is no such view, from page 1 on."""
+    with sync_cache_on(redis_url) as cache:
+        for document in samples_in_every_place(time, value):
+            spill_id = cache.put(document).spill_id
+            if not cache.series(spill_id).series:
+                assert not (is_time(time) and is_value(value))
+                with pytest.raises(ArgumentsInvalid, match="no time series"):
+                    cache.page(spill_id, view=COMPACT)
+                continue
+            pages = list(cache.walk(spill_id, view=COMPACT, budget=2_500))
+            assert pages[-1].status == "COMPLETE"
+            assert squeezed(expand("".join(page.chunk for page in pages))) == squeezed(document)

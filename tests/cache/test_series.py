@@ -118,6 +118,70 @@ async def test_what_looks_like_series_and_is_not_understood_is_said(cache: Spill
     assert "There may be more" in both.as_dict()["note"]
 
 
+_ONE = '{"metric":{"a":"b"},"values":[[1,"2"]]}'
+_VECTOR = '{"metric":{"a":"b"},"value":[1,"2"]}'
+
+
+@pytest.mark.parametrize("one", [_ONE, _VECTOR])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"status":"success","data":{"result":[%s,%s',
+        '{"status":"success","data":{"result":[%s,%s,',
+        '{"status":"success","data":{"result":[%s,%s]',
+        '{"status":"success","data":{"result":[%s,%s]}',
+        "[%s,%s",
+    ],
+)
+async def test_what_is_cut_off_behind_a_whole_element_is_not_all(
+    cache: SpillCache, one: str, streamed: bool, text: str
+) -> None:
+    """What was found is listed; that more may have followed is said by the word that the inventory has for it."""
+    spill_id = await _stored(cache, text % (one, one), streamed=streamed)
+    listing = await cache.series(spill_id)
+    assert (listing.series, len(listing.entries)) == (2, 2)
+    assert "truncated" in listing.partial
+    assert listing.as_dict()["series_status"] == "PARTIAL"
+    assert "There may be more" in listing.as_dict()["note"]
+    whole = await cache.series(await _stored(cache, f"[{one},{one}]", streamed=streamed))
+    assert (whole.partial, whole.series_status) == ((), "COMPLETE")
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_line_that_is_cut_off_among_whole_ones_is_not_all(cache: SpillCache, streamed: bool) -> None:
+    """Lines of JSON of which one lacks its end."""
+    spill_id = await _stored(cache, "\n".join([_ONE, _ONE, _ONE[:-1], _ONE]), streamed=streamed)
+    listing = await cache.series(spill_id)
+    assert listing.series is not None
+    assert listing.series >= 3
+    assert "malformed" in listing.partial
+    assert listing.series_status == "PARTIAL"
+    whole = await cache.series(await _stored(cache, "\n".join([_ONE] * 4), streamed=streamed))
+    assert (whole.series, whole.partial, whole.series_status) == (4, (), "COMPLETE")
+
+
+@pytest.mark.parametrize("sample", ['[1,"10.0.0.1"]', '[1,"2024-01-01"]', '[1,"-"]', '[1,"e"]', '[01,"1"]'])
+async def test_a_sample_that_is_none_is_left_out_and_said_to_be(cache: SpillCache, sample: str) -> None:
+    """Alone, and in a vector."""
+    odd = _VECTOR.replace('[1,"2"]', sample)
+    for text, series in ((odd, 0), (f"[{_VECTOR},{odd},{_VECTOR}]", 2)):
+        listing = await cache.series((await cache.put(text)).spill_id)
+        assert listing.series == series
+        assert "unrecognised" in listing.partial
+        assert listing.series_status == "PARTIAL"
+
+
+async def _stored(cache: SpillCache, text: str, *, streamed: bool) -> str:
+    """The id of a payload that came at once, or in pieces."""
+    if not streamed:
+        return (await cache.put(text)).spill_id
+    async with cache.writer() as writer:
+        for start in range(0, len(text), 10):
+            await writer.write(text[start : start + 10].encode())
+        return (await writer.finish()).spill_id
+
+
 async def test_labels_too_long_to_be_listed_are_not_as_if_there_were_none(cache: SpillCache) -> None:
     """The entry says that they are left out."""
     series = [{"metric": {"a": "x" * size}, "values": [[1, "2"]]} for size in (3_000, 10)] + [

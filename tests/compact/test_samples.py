@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spillcache.compact import expand
@@ -39,6 +39,8 @@ def short(samples: Samples) -> str:
 
 
 @given(lists, st.sampled_from(("", " ", "\n\t")))
+@example([("5", "1"), ("5", "2"), ("5", "3")], "")
+@example([("7", "1"), ("6", "2"), ("5", "3")], " ")
 def test_a_list_in_short_reads_back_as_it_was(samples: list[tuple[str, str]], blank: str) -> None:
     """Every time and value as spelled; blanks make no difference."""
     text = written(samples, blank).encode()
