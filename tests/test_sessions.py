@@ -42,6 +42,7 @@ def test_the_answers_shown_have_the_fields_that_answers_have(redis_url: str, hat
         answer = getattr(cache, hatch.verb)(spill_id, **hatch.asks).as_dict()
     assert len(shown) == 3
     assert {fields(one) for one in shown} == {fields(answer)}
+    assert steady(shown[0]) == steady(json.loads(sessions._shortened(answer)))
 
 
 def test_its_input_is_what_the_page_says_how_to_get() -> None:
@@ -52,6 +53,22 @@ def test_its_input_is_what_the_page_says_how_to_get() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ran.stdout == sample.payload()
     assert put == f"spillcache put batch.json --tool {sample.TOOL}"
+
+
+def test_the_page_begins_as_the_script_begins_it() -> None:
+    """Whoever changes these words runs it again, too."""
+    before, _, after = sessions._HEAD.partition("{stored}")
+    head = PAGE.partition("\n## ")[0]
+    assert head.startswith(before.format(size=len(sample.payload())))
+    assert head.endswith(after.format(size=len(sample.payload())).rstrip("\n") + "\n")
+
+
+def steady(value: Any) -> Any:
+    """What is the same in every run: an answer without its cursors and proofs."""
+    if isinstance(value, dict):
+        signed = {"cursor", "next_cursor", "receipt", "range_receipt"}
+        return {name: steady(one) for name, one in value.items() if name not in signed}
+    return [steady(one) for one in value] if isinstance(value, list) else value
 
 
 def fields(answer: dict[str, Any]) -> str:

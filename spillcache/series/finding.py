@@ -45,7 +45,7 @@ _LINES = re.compile(rb'\[\s*\[\s*"')
 _SAMPLES = re.compile(rb'\[\s*\[\s*[-+0-9.eE]+\s*,\s*"')
 _CLOSE = re.compile(rb"\]\s*\]")
 _LINE_CLOSE = re.compile(rb'"\s*\]\s*\]')
-_SAMPLE = re.compile(rb'\[\s*([^\s,"\[\]]+)\s*,\s*"([^"]+)"\s*\]')
+_SAMPLE = re.compile(rb'\[[ \t\r\n]*([^\s,"\[\]]+)[ \t\r\n]*,[ \t\r\n]*"([^"]+)"[ \t\r\n]*\]')
 #: An element of a vector in the very form that Prometheus writes, or nothing, which ends a run of them.
 _ELEMENT = re.compile(rb',\{"metric":(\{[^}]*+\}),"value":\[([^,]*+),"([^"]*+)"\]\}|')
 #: Bytes of it before the labels, between labels and sample, and of the sample besides its time and value.
@@ -68,7 +68,7 @@ def find_series(text: bytes, *, whole: bool) -> SeriesTable:
     if finder.gave_up or (whole and finder.objects and known < len(text)):
         partial.append("malformed")
     looked_at = finder.objects[-1][1] if finder.full and finder.objects else len(text)
-    if leaves_series(text[:looked_at], finder.objects, whole=whole):
+    if leaves_series(text[:looked_at], finder.objects, whole=whole, labels=finder.has_labels):
         partial.append("unrecognised")
     return SeriesTable(SeriesColumns(finder.columns), tuple(finder.axes), tuple(partial), known)
 
@@ -77,6 +77,7 @@ class _Finder:
     def __init__(self, text: bytes) -> None:
         self.columns: tuple[list[Any], ...] = tuple([] for _ in Series._fields)
         self.axes: list[Axis] = []
+        self.has_labels = False  # whether `labels` are those of a series, so that others may be repeated ones
         self.full = False  # whether more was found than is kept
         #: The objects that hold what was found, and what of them is known to be JSON to the last byte: starts and ends.
         #: Series that follow each other are one there.
@@ -186,9 +187,10 @@ class _Finder:
         # The end of the object ends the list, as a rule: it is the only brace, so it is found fastest.
         end = self._look(start, text.find(b"}", start))
         if text[end - 3 : end] != b'"]]':
-            if text[first + 1 : first + 2] in (b",", b"]"):
+            end = -1
+            if text[first - 1 : first] == b'"' and text[first + 1 : first + 2] in (b",", b"]"):
                 end = self._look(start, text.find(b'"]]', first - 1)) + 3
-            else:
+            if b"{" in text[start:end] or end <= start + 3:  # the end of another list: this one ends among blanks
                 close = _CLOSE.search(text, first) if first >= 0 else None
                 end = self._look(start, close.end() if close else -1)
         if end > start + 3 and (told := self._samples_of.tell(text[start:end])) is not None:
@@ -243,8 +245,7 @@ class _Finder:
             return
         label_key, labels_start, labels_end = found
         begin, stop = self._object(label_key, end)
-        if stop == end and self._repeats_labels(end):
-            return
+        self.has_labels |= self._key == b'"labels"'
         self._end = stop
         self.read += (labels_start, labels_end), (start, end)
         written = labels_end - labels_start <= MAX_LABEL_BYTES
@@ -269,11 +270,6 @@ class _Finder:
                     self._key = name
                     return at, after.end(), end
         return None
-
-    def _repeats_labels(self, end: int) -> bool:
-        """Whether members follow the samples that may be labels once more: which of the two hold, readers differ in."""
-        following = self._text[end : self._text.find(b"}", end) + 1]
-        return any(name in following for name in _LABEL_KEYS)
 
     def _object(self, first_key: int, end: int) -> tuple[int, int]:
         """The object from its first member to its last, with its braces where these stand right beside."""

@@ -22,6 +22,8 @@ _KEYS = tuple(
         (rb"\u00", rb'[67][0-9a-fA-F][^"\\]*\\*"\s*:\s*[\[{]'),  # a key with an escape that no writer needs
     )
 )
+#: Where labels have this key, another is one that is repeated: which of the two hold, readers differ in.
+_LABELS = (b'"labels', re.compile(rb'"labels\\*"\s*:\s*\{', re.ASCII))
 #: Keys that come before the samples of a series.
 _FIRST_KEYS = (b'"metric"', b'"stream"', b'"schema"')
 #: The shortest text that a key above matches, with the bracket.
@@ -42,10 +44,11 @@ _AT_ONCE = 4 << 20
 _Spans = Sequence[tuple[int, int]]
 
 
-def leaves_series(text: bytes, objects: _Spans, *, whole: bool) -> bool:
+def leaves_series(text: bytes, objects: _Spans, *, whole: bool, labels: bool = False) -> bool:
     """Whether something looks like a series that was not found; what a window cuts off at its end does not count.
 
-    `objects` is where the series that were found are, in the order of the text.
+    `objects` is where the series that were found are, in the order of the text; `labels` says whether some of these
+    have their labels under that very key.
     """
     end = 0
     spans: list[tuple[int, int]] = []
@@ -61,7 +64,8 @@ def leaves_series(text: bytes, objects: _Spans, *, whole: bool) -> bool:
     if _length(spans) <= _AT_ONCE:
         text = _joined(text, spans)
         spans = [(0, len(text))]
-    return any(_has(text, *span, beginning, key) for span in spans for beginning, key in _KEYS)
+    keys = (*_KEYS, _LABELS) if labels else _KEYS
+    return any(_has(text, *span, beginning, key) for span in spans for beginning, key in keys)
 
 
 def _has(text: bytes, start: int, end: int, beginning: bytes, key: re.Pattern[bytes]) -> bool:

@@ -20,6 +20,7 @@ _NUMBER = b"0123456789.eE+-NaInf"  # the characters of times and values
 _NUMBER_OR_COMMA = _NUMBER + b","
 _NUMBER_OR_BLANK = _NUMBER + _BLANKS
 _AROUND_TIME = b"[]," + _BLANKS
+_BUT_COMMAS = b'[]"' + _BLANKS
 #: Of so many lists the times are remembered: an answer to several queries has several.
 _REMEMBERED = 8
 
@@ -90,7 +91,7 @@ def _read_times(between: list[bytes]) -> _Times | None:
     count = len(between) - 1
     if not count or skeleton != b"[%b]" % (b'[,""],' * count)[:-1]:
         return None
-    if b"e" in bare or b"E" in bare or _has_longer(bare) or not _is_json(bare):
+    if b"e" in bare or b"E" in bare or _has_longer(bare.translate(None, _BUT_COMMAS)) or not _is_json(bare):
         return None
     first, last = (between[place].translate(None, _AROUND_TIME).decode() for place in (0, count - 1))
     return _Times(between, first, last)

@@ -8,23 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from spillcache import Keyring
 from spillcache.demo import sample
 from spillcache.keyring import format_ring
 from spillcache.sync import SpillCache
 from tests.cache.walker import walkers
+from tests.samples import SAMPLES, payload_of
 
-DATA = Path(__file__).parent.parent / "data"
-SAMPLES = sorted(path for path in DATA.rglob("*") if path.is_file())
 BUDGETS = (1_500, 7_500, 48_000)
-
-
-def payload_of(path: Path) -> bytes:
-    """A sample's bytes; the large ones are kept compressed."""
-    raw = path.read_bytes()
-    return zstandard.decompress(raw) if path.suffix == ".zst" else raw
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from spillcache.tool.definition import ToolOptions
 from spillcache.watch import Watcher
 from tests.conftest import OwnServer
 from tests.mcp.serving import MODES, http_client, serving, stdio_client
-from tests.mcp.test_walks import TOOL, call, text_of
+from tests.mcp.texts import TOOL, call, text_of
 from tests.servers.caches import cache_on, metrics
 
 

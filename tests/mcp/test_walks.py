@@ -10,33 +10,15 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types import CallToolResult, TextContent
 
 from spillcache import Keyring, SpillCache, verify_receipt
 from spillcache.tool.definition import ToolOptions
-from tests.cache.test_samples import payload_of
 from tests.mcp.serving import MODES, http_client, serving, stdio_client
+from tests.mcp.texts import TOOL, call, text_of
+from tests.samples import DATA, payload_of
 from tests.servers.caches import KEYRING, cache_on
 
-DATA = Path(__file__).parents[1] / "data"
 SAMPLE = payload_of(DATA / "prom_query_range_matrix_cpu.json")
-TOOL = "search_query_spill"
-
-
-def text_of(result: Any) -> str:
-    """The text of a result that has one block, and is a whole one."""
-    assert isinstance(result, CallToolResult)
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
-
-
-async def call(client: Client, **arguments: Any) -> dict[str, Any]:
-    """The answer of a call that succeeds."""
-    result = await client.call_tool(TOOL, arguments)
-    assert not result.is_error, result
-    answer: dict[str, Any] = json.loads(text_of(result))
-    return answer
 
 
 async def walk(clients: Sequence[Client], spill_id: str) -> tuple[bytes, dict[str, Any]]:

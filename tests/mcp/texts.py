@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from mcp import Client
 from mcp_types import CallToolResult, TextContent
+
+TOOL = "search_query_spill"
 
 
 def text_of(result: Any) -> str:
@@ -13,3 +17,11 @@ def text_of(result: Any) -> str:
     (block,) = result.content
     assert isinstance(block, TextContent)
     return block.text
+
+
+async def call(client: Client, **arguments: Any) -> dict[str, Any]:
+    """The answer of a call that succeeds."""
+    result = await client.call_tool(TOOL, arguments)
+    assert not result.is_error, result
+    answer: dict[str, Any] = json.loads(text_of(result))
+    return answer

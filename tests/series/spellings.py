@@ -14,7 +14,7 @@ _VALUE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|NaN|[-+]?Inf", r
 
 _ODD_TIMES = (
     "1", "0", "-1", "-0", "1.5", "1796040099.122", "01", "00", "1.", ".5", "+1", "1e5", "1e+5", "1.7E18", "1.2.3", "-",
-    "e", "1 0", "NaN", "null", "true", "[1]", "1" * 401, "0." + "1" * 60,
+    "e", "1 0", "NaN", "null", "true", "[1]", "1" * 401, "0." + "1" * 60, "1" * 400, "0." + "1" * 397,
 )  # fmt: skip
 _ODD_VALUES = (
     "1", "-0", "1.5", "1e400", "5.", ".5", "+5", "01", "1E+5", "NaN", "Inf", "+Inf", "-Inf", "nan", "-nan", "+NaN",
@@ -62,5 +62,5 @@ def samples_in_every_place(time: str, value: str) -> list[str]:
 _VECTOR = '{"metric":{"a":"%s"},"value":%s}'
 _MATRIX = '{"metric":{"a":"c"},"values":%s}'
 #: Where blanks may stand, and some: between elements, behind a time, around lists, behind a key.
-_JOINTS = ("},{", ',"', "],[", "[[", '":')
-_BLANKS = ("},\n {", ', "', "], [", "[ [\t", '": ')
+_JOINTS = ("},{", ',"', "],[", "[[", '"]', '":')
+_BLANKS = ("},\n {", ', "', "], [", "[ [\t", '" ]', '": ')

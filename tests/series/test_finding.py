@@ -185,13 +185,17 @@ def test_keys_spelled_with_escapes_are_not_missed_in_silence(one: str) -> None:
         assert "unrecognised" in find_series(text.encode(), whole=True).partial, text
 
 
+@pytest.mark.parametrize("key", ["metric", "stream", "labels"])
 @pytest.mark.parametrize("values", ['"values":[[1,"1"]]', '"value":[1,"1"]', '"values":[["1","line"]]'])
-@pytest.mark.parametrize("one", ['"metric":{"a":"A"}', '"stream":{"a":"A"}', '"labels":{"a":"A"}'])
-@pytest.mark.parametrize("between", ["", '"note":1,'])
-def test_labels_that_are_repeated_are_not_told_as_the_labels(one: str, values: str, between: str) -> None:
+@pytest.mark.parametrize("between", ["", '"note":1,', '"note":{},', '"note":"}",', '"note":[{}],'])
+def test_labels_that_are_repeated_are_not_told_as_the_labels(key: str, values: str, between: str) -> None:
     """Readers differ in which of the two hold: neither goes without a word."""
-    other = one.replace('{"a":"A"}', '{"b":"B"}')
-    for members in (f"{one},{values},{between}{other}", f"{one}, {values}, {between}{other}"):
+    one, other = f'"{key}":{{"a":"A"}}', f'"{key}":{{"b":"B"}}'
+    for members in (
+        f"{one},{values},{between}{other}",
+        f"{one},{between}{other},{values}",
+        f"{one}, {values}, {between}{other}",
+    ):
         for text in (f"{{{members}}}", f"[{_PLAIN},{{{members}}}]", f"[{{{members}}},{_PLAIN}]"):
             assert "unrecognised" in find_series(text.encode(), whole=True).partial, text
 

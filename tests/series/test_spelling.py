@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 
 from spillcache.series import find_series
@@ -35,3 +36,14 @@ def test_the_same_sample_is_told_alike_wherever_it_stands(time: str, value: str)
             assert "unrecognised" in table.partial, document
         for one in table.series:
             check(one, document.encode())
+
+
+@pytest.mark.parametrize("blank", ["\x0b", "\x0c"])
+@pytest.mark.parametrize("sample", ['[%s1,"2"]', '[1%s,"2"]', '[1,%s"2"]', '[1,"2"%s]'])
+def test_what_is_no_blank_of_json_stands_in_no_sample(blank: str, sample: str) -> None:
+    """It is no JSON then, and not known to be."""
+    odd = sample % blank
+    for document in (f'{{"metric":{{}},"value":{odd}}}', f'{{"metric":{{}},"values":[{odd}]}}'):
+        table = find_series(document.encode(), whole=True)
+        assert len(table.series) == 0
+        assert "unrecognised" in table.partial
