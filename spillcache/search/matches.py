@@ -176,7 +176,7 @@ class Matches:
                 yield _ESCAPES
         elif self.no_values:
             yield (
-                f"{self._shown_of_all()} keys or labels; no values were shown. A name that was found says nothing of "
+                f"{self._shown_of_all()} keys or labels; no value was matched. A name that was found says nothing of "
                 "its values: read them" + (", each result from its cursor in read_next." if self.read_next else ".")
             )
             yield from self._unlisted()

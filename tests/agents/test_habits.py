@@ -104,7 +104,7 @@ async def test_whoever_greps_for_labels_is_told_that_no_value_was_shown(url: str
     assert said.count("Unavailable") == answer["shown"]
     assert (answer["status"], answer["shown"] < answer["matches_total"]) == ("PARTIAL", True)
     assert {match["in"] for match in answer["matches"]} == {"label"}
-    assert "no values were shown" in answer["note"]
+    assert "no value was matched" in answer["note"]
     first = answer["read_next"][0]
     async with hosted(url) as host:
         page = (await host.call(spill_id=task.spill_id, cursor=first["cursor"])).answer

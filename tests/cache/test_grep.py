@@ -94,7 +94,7 @@ def test_the_incident_is_caught_in_the_act(cache: SpillCache) -> None:
     found = cache.grep(spill_id, "cpu", max_matches=10)
     said = found.as_dict()
     assert {match["in"] for match in said["matches"]} <= {"key", "label"}
-    assert "no values were shown" in said["note"]
+    assert "no value was matched" in said["note"]
     assert said["read_next"]
     page = cache.page(spill_id, cursor=said["read_next"][0]["cursor"])
     listed = cache.inventory(spill_id).entries[said["read_next"][0]["result"] - 1]
@@ -157,10 +157,10 @@ def test_what_was_matched_is_told_apart(cache: SpillCache) -> None:
     ],
 )
 def test_what_may_be_a_value_is_never_called_a_label(cache: SpillCache, document: str, pattern: str, role: str) -> None:
-    """So "no values were shown" is said of names alone: data under a label's name, and what lies behind it, is none."""
+    """So "no value was matched" is said of names alone: data under a label's name, and what lies behind it, is none."""
     found = cache.grep(stored(cache, document), pattern)
     assert [match.role for match in found.matches] == [role]
-    assert ("no values were shown" in found.note) == (role == "label")
+    assert ("no value was matched" in found.note) == (role == "label")
 
 
 def test_results_that_are_members_go_by_their_keys(cache: SpillCache) -> None:
