@@ -35,7 +35,7 @@ def test_for_people_the_commands_that_read_on_stand_beside_each_match(program: P
     assert command.strip().startswith("spillcache ")
     assert program(*command.split()[1:]).out.startswith(b"{")
     assert ran.err.startswith("PARTIAL ")
-    assert "no values were shown" in ran.err
+    assert "no value was matched" in ran.err
     assert "read result 1, rate(node_cpu_seconds_total[1m]): spillcache " in ran.err
 
 

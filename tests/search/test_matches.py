@@ -45,7 +45,7 @@ def test_the_answer_says_first_what_it_is_and_then_what_was_found() -> None:
 def test_names_without_values_are_told_with_where_to_read_the_values() -> None:
     """The incident, caught in the act."""
     said = answer(match("label", result=2), match("key", result=2), match("label", result=5), total=40).as_dict()
-    assert "All matches shown (3 of 40) are keys or labels; no values were shown" in said["note"]
+    assert "All matches shown (3 of 40) are keys or labels; no value was matched" in said["note"]
     assert [one["result"] for one in said["read_next"]] == [2, 5]
     assert list(said["read_next"][0]) == ["result", "name", "cursor"]
     assert "read_next" not in answer(match("label"), match("value")).as_dict()
