@@ -101,7 +101,9 @@ def claimed_kind(cursor: str) -> WalkKind | None:
     For faces whose one tool serves all kinds: whichever verb is then called verifies it.
     """
     trimmed = trim(cursor)
-    kind = _unpacked(trimmed)[0] & 15 if _SHAPE.fullmatch(trimmed) else len(_KINDS)
+    if not _SHAPE.fullmatch(trimmed):
+        return None
+    kind = _unpacked(trimmed[:4])[0] & 15  # four characters are three bytes
     return _KINDS[kind] if kind < len(_KINDS) else None
 
 

@@ -54,7 +54,7 @@ MOST_CHARACTERS: Final = 500_000
 _AFTER_A_NAME = re.compile(r"[/ (]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # each is its own, so that what it knows of names can be remembered
 class ClientLimits:
     """Budgets in bytes by client name, in lower case; `cap` is the most that any page may have."""
 
@@ -63,21 +63,15 @@ class ClientLimits:
 
     def budget_for(self, names: Iterable[str], default: int = defaults.BUDGET_BYTES) -> int:
         """The budget of the first of `names` that is known, else the default; never more than the cap."""
-        for name in names:
-            for begin in _beginnings(name):
-                if begin in self.budgets:
-                    return min(self.budgets[begin], self.cap)
-        return min(default, self.cap)
+        known = _known(self, tuple(names))
+        return min(default if known is None else self.budgets[known], self.cap)
 
     def full_for(self, names: Iterable[str]) -> int:
         """The most that the first of `names` that is known takes of a full read; the cap where nothing is known."""
-        for name in names:
-            for begin in _beginnings(name):
-                if begin in _TOLD_BY_THE_ENTRY:
-                    return min(MOST_CHARACTERS, self.cap)
-                if begin in self.budgets:
-                    return min(self.budgets[begin], self.cap)
-        return self.cap
+        known = _known(self, tuple(names))
+        if known is None:
+            return self.cap
+        return min(MOST_CHARACTERS if known in _TOLD_BY_THE_ENTRY else self.budgets[known], self.cap)
 
     def extended(self, budgets: Mapping[str, int], *, cap: int | None = None) -> ClientLimits:
         """These limits with others over them. Raises `ArgumentsInvalid` for a budget that no answer can have."""
@@ -88,6 +82,11 @@ class ClientLimits:
 
 
 @lru_cache(maxsize=256)  # there are few hosts, and each makes every call under the same names
+def _known(limits: ClientLimits, names: tuple[str, ...]) -> str | None:
+    """The first of these names, or of what they begin with, that has a budget."""
+    return next((begin for name in names for begin in _beginnings(name) if begin in limits.budgets), None)
+
+
 def _beginnings(name: str) -> tuple[str, ...]:
     """A name in lower case, and what it may be without what follows it, the longest first."""
     lower = name.strip().lower()

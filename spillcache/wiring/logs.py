@@ -13,6 +13,9 @@ from __future__ import annotations
 import logging
 import sys
 import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, TextIO
 
@@ -90,12 +93,22 @@ def _for_people(*, colors: bool) -> logging.Formatter:
     # The plain traceback: the pretty one shows local variables, and those hold payloads and keys.
     plain = structlog.dev.plain_traceback
     renderer = structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)
-    return _Lines(structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), renderer)
+    return _Lines(lambda time: datetime.fromtimestamp(time).astimezone().strftime("%H:%M:%S"), renderer)
 
 
 def _for_machines() -> logging.Formatter:
-    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
-    return _Lines(stamp, structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_dumps))
+    return _Lines(_iso, structlog.processors.format_exc_info, structlog.processors.JSONRenderer(_dumps))
+
+
+def _iso(time: float) -> str:
+    """Unix seconds as UTC, to the microsecond."""
+    second = int(time)
+    return f"{_second(second)}.{int((time - second) * 1e6):06d}Z"
+
+
+@lru_cache(maxsize=2)  # a server writes hundreds of lines a second
+def _second(time: int) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _dumps(event: EventDict, **options: Any) -> str:
@@ -109,13 +122,15 @@ class _Lines(logging.Formatter):
     as much again; there is one for every page.
     """
 
-    def __init__(self, *last: Processor) -> None:
+    def __init__(self, clock: Callable[[float], str], *last: Processor) -> None:
         super().__init__()
+        self._clock = clock  # how the time of a record is spelled
         self._processors: list[Processor] = [structlog.contextvars.merge_contextvars, add_trace_id, *last]
 
     def format(self, record: logging.LogRecord) -> str:
         level = record.levelname.lower()
         event: Any = {"event": record.getMessage(), "level": level, "logger": record.name}
+        event["timestamp"] = self._clock(record.created)
         event |= {name: value for name, value in record.__dict__.items() if name not in _OF_EVERY_RECORD}
         if record.exc_info:
             event["exc_info"] = record.exc_info
