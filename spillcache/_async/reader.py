@@ -118,7 +118,7 @@ class Reader:
             if state.kind is not WalkKind.INVENTORY:
                 raise ArgumentsInvalid("this cursor continues pages, not the inventory; call again without inventory")
             position = state.position
-        manifest, contents = await self._contents(spill_id, tenant, state.stamp if state else None)
+        manifest, contents, _ = await self._contents(spill_id, tenant, state.stamp if state else None)
         stamp = await self._lease(spill_id, manifest, state.stamp if state else None)
         walk = state.renewed(stamp) if state else Cursor(WalkKind.INVENTORY, 0, stamp, self._new_walk())
         return await compute(
@@ -215,7 +215,7 @@ class Reader:
         return self._page(window, state, room, spill_id, tenant, terms, inventory)
 
     async def _first_of_result(self, spill_id: str, result: str | int, tenant: str, terms: Terms) -> Page:
-        manifest, contents = await self._contents(spill_id, tenant, None)
+        manifest, contents, _ = await self._contents(spill_id, tenant, None)
         found = await self._find(contents, result)
         room = self._room(terms)
         window = await self._window(spill_id, found.start, reach(room, terms.wire), (), tenant, None, manifest)
@@ -316,10 +316,14 @@ class Reader:
         (stored,) = await self._store.read(spill_id, 0, [MANIFEST_FIELD])
         return self._opened(stored, spill_id, 0, tenant, None)
 
-    async def _contents(self, spill_id: str, tenant: str, stamp: int | None) -> tuple[Manifest, Contents]:
-        stored, inventory = await self._store.read(spill_id, 0, [MANIFEST_FIELD, INVENTORY_FIELD])
+    async def _contents(
+        self, spill_id: str, tenant: str, stamp: int | None, *extra: str
+    ) -> tuple[Manifest, Contents, list[Field]]:
+        """Manifest, inventory, and other fields of segment 0: one command."""
+        fields = (MANIFEST_FIELD, INVENTORY_FIELD, *extra)
+        stored, inventory, *others = await self._store.read(spill_id, 0, fields)
         manifest = self._opened(stored, spill_id, 0, tenant, stamp)
-        return manifest, decode_contents(present(inventory, "the inventory"), spill_id)
+        return manifest, decode_contents(present(inventory, "the inventory"), spill_id), others
 
     def _opened(self, stored: Field, spill_id: str, segment: int, tenant: str, stamp: int | None) -> Manifest:
         if stored is None:
@@ -401,12 +405,8 @@ class Reader:
 
     async def _check_inside(self, spill_id: str, state: Cursor, result: str | int, tenant: str) -> None:
         """A cursor that comes with a result's name must belong to that result, or the wrong one would be read as it."""
-        _, contents = await self._contents(spill_id, tenant, state.stamp)
-        found = await self._find(contents, result)
-        if state.kind is WalkKind.PART or (state.start, state.end) != (found.start, found.end):
-            raise ArgumentsInvalid(
-                "this cursor belongs to another walk; pass it without result, or start that result anew"
-            )
+        _, contents, _ = await self._contents(spill_id, tenant, state.stamp)
+        refuse_other(state, await self._find(contents, result))
 
     @property
     def _keyring(self) -> Keyring:
@@ -445,6 +445,12 @@ def is_named(result: str | int | None) -> TypeGuard[str | int]:
 def _work(contents: Contents) -> int:
     """How much it is to spell out every result, in bytes of other work: 20,000 names take a tenth of a second."""
     return len(contents.inventory.results) * 4096
+
+
+def refuse_other(state: Cursor, found: Result) -> None:
+    """Refuse a cursor whose walk is not that of the result it comes with. Raises `ArgumentsInvalid`."""
+    if state.kind is WalkKind.PART or (state.start, state.end) != (found.start, found.end):
+        raise ArgumentsInvalid("this cursor belongs to another walk; pass it without result, or start that result anew")
 
 
 def summarised(stored: Field, spill_id: str, room: int, wire: Wire) -> tuple[Mapping[str, Any] | None, int]:

@@ -106,7 +106,7 @@ class Searcher(Reader):
 
     async def _searched(self, spill_id: str, result: str | int | None, tenant: str) -> _Searched:
         """What is searched: everything, or one result, which then has a number from 1. Its lease is renewed."""
-        manifest, contents = await self._contents(spill_id, tenant, None)
+        manifest, contents, _ = await self._contents(spill_id, tenant, None)
         number, start, end = None, 0, manifest.size
         if is_named(result):
             place = await self._place(contents, result)

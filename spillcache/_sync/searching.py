@@ -105,7 +105,7 @@ class Searcher(Reader):
 
     def _searched(self, spill_id: str, result: str | int | None, tenant: str) -> _Searched:
         """What is searched: everything, or one result, which then has a number from 1. Its lease is renewed."""
-        manifest, contents = self._contents(spill_id, tenant, None)
+        manifest, contents, _ = self._contents(spill_id, tenant, None)
         number, start, end = None, 0, manifest.size
         if is_named(result):
             place = self._place(contents, result)

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 from spillcache._sync.gate import compute
-from spillcache._sync.reader import Reader, is_named, summarised
+from spillcache._sync.reader import Reader, is_named, refuse_other, summarised
 from spillcache._sync.store import Store, present
 from spillcache.compact.pages import least_budget, make_compact_page, refuse_without_series
 from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
 from spillcache.frame import CHUNK_BYTES, SEGMENT_BYTES
 from spillcache.ids import parse_id
-from spillcache.inventory import FIELD as INVENTORY_FIELD
-from spillcache.inventory import SUMMARY_FIELD, Contents, decode_contents
+from spillcache.inventory import SUMMARY_FIELD, Contents
 from spillcache.keyring import Keyring
-from spillcache.manifest import FIELD as MANIFEST_FIELD
 from spillcache.manifest import Manifest
 from spillcache.page import Page, refuse_ended
 from spillcache.remembered import Remembered
@@ -148,10 +146,8 @@ class Viewer(Reader):
 
     def _told(self, spill_id: str, tenant: str, stamp: int | None) -> tuple[Manifest, Contents, SeriesTable | None]:
         """Manifest, inventory and series, None where the spill was stored without: one command."""
-        fields = (MANIFEST_FIELD, INVENTORY_FIELD, SERIES_FIELD, MARK_FIELD)
-        stored, inventory, series, mark = self._store.read(spill_id, 0, fields)
-        manifest = self._opened(stored, spill_id, 0, tenant, stamp)
-        contents = decode_contents(present(inventory, "the inventory"), spill_id)
+        fields = (SERIES_FIELD, MARK_FIELD)
+        manifest, contents, (series, mark) = self._contents(spill_id, tenant, stamp, *fields)
         if mark is not None:
             check_mark(mark, spill_id)
             series = present(series, _TABLE)
@@ -177,8 +173,6 @@ class Viewer(Reader):
         if not is_named(result):
             return (walk.start, walk.end) if walk else (0, manifest.size)
         found = self._find(contents, result)
-        if walk is not None and (walk.start, walk.end) != (found.start, found.end):
-            raise ArgumentsInvalid(
-                "this cursor belongs to another walk; pass it without result, or start that result anew"
-            )
+        if walk is not None:
+            refuse_other(walk, found)
         return found.start, found.end
