@@ -96,7 +96,7 @@ class Listed(Protocol):
         ...
 
 
-E = TypeVar("E", bound=Listed)
+_E = TypeVar("_E", bound=Listed)
 
 
 def list_results(
@@ -121,25 +121,25 @@ def list_results(
     if budget is None:
         return replace(bare, entries=tuple(_entries(inventory.results, position, costs)))
     spent = wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict())
-    entries = fill(_entries(inventory.results, position, costs), spent, budget, wire, "inventory")
+    entries = fill_list(_entries(inventory.results, position, costs), spent, budget, wire, "inventory")
     end = position + len(entries)
     more = end < len(inventory.results)
     return replace(bare, entries=tuple(entries), next_cursor=sign(end) if more else None)
 
 
-def fill(entries: Iterable[E], spent: int, budget: int, wire: Wire, what: str) -> list[E]:
+def fill_list(entries: Iterable[_E], spent: int, budget: int, wire: Wire, what: str) -> list[_E]:
     """As many entries as fit into a list whose answer takes `spent` bytes without any. Raises `BudgetTooSmall`.
 
     At least one must fit, or a reader would go on for ever.
     """
-    kept: list[E] = []
+    kept: list[_E] = []
     for entry in entries:
         spent += wire.element(entry.as_dict())  # the empty list already has the brackets
-        if spent > budget and kept:
-            return kept
-        kept.append(entry)
         if spent > budget:
+            if kept:
+                return kept
             break
+        kept.append(entry)
     if spent > budget:
         raise BudgetTooSmall(f"a page of the {what} cannot be made within {budget} bytes", minimum=spent)
     return kept

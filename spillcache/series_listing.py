@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spillcache.cursor import MAX_CHARACTERS
-from spillcache.listing import fill
+from spillcache.listing import fill_list
 from spillcache.scan import ResultTable
 from spillcache.series import Series, SeriesTable
 from spillcache.series.labels import shown_labels
@@ -31,9 +31,9 @@ class SeriesEntry:
 
     `start`..`end` are bytes in the payload, of the object that holds it: for a data frame that of all its columns.
     `labels_omitted` says that its labels are too long to be kept, `labels_cut` that only their beginning is shown.
-    `first_time` and `last_time` are those of the first
-    and the last sample in the list, of log lines the earlier and the later of these. Times and values are spelled as in
-    the payload; None where there are none, as log lines have no least one. `nan` counts samples that are NaN or null.
+    `first_time` and `last_time` are those of the first and the last sample in the list, of log lines the earlier and
+    the later of these. Times and values are spelled as in the payload; None where there are none, as log lines have no
+    least one. `nan` counts samples that are NaN or null.
     `cursor` begins a walk of these bytes, in the raw view, which ends with what it left unread.
     """
 
@@ -135,7 +135,7 @@ def list_series(
     if budget is None:
         return replace(bare, entries=tuple(made))
     spent = wire.size(replace(bare, next_cursor="x" * MAX_CHARACTERS).as_dict())
-    entries = fill(made, spent, budget, wire, "list of series")
+    entries = fill_list(made, spent, budget, wire, "list of series")
     end = position + len(entries)
     return replace(bare, entries=tuple(entries), next_cursor=sign(end) if end < stop else None)
 

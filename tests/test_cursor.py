@@ -234,8 +234,7 @@ def test_what_a_cursor_continues_can_be_told_without_a_key(cursor: Cursor) -> No
     assert claimed_kind(f" {signed}\n") is cursor.kind
 
 
-@given(st.text())
-def test_what_is_no_cursor_continues_no_inventory(text: str) -> None:
+@given(st.text().filter(lambda text: len(text.strip()) not in (40, 56)))
+def test_what_is_no_cursor_continues_nothing(text: str) -> None:
     """It goes to the verb for pages, which says what is wrong with it."""
-    assert claimed_kind(text) in (None, *WalkKind)
-    assert claimed_kind("start") is None
+    assert claimed_kind(text) is None

@@ -19,7 +19,7 @@ from spillcache._async.gate import compute
 from spillcache._async.reader import Reader, Stat
 from spillcache._async.searching import Asked, Searcher
 from spillcache._async.store import Client, Store
-from spillcache._async.viewing import Viewer
+from spillcache._async.viewing import Tables, Viewer
 from spillcache._async.writer import BATCH_BYTES, Scanned, SpillWriter, make_envelope, scan_payload, write_spill
 from spillcache.cursor import WalkKind, claimed_kind, is_given
 from spillcache.embedded.server import EmbeddedServer
@@ -30,10 +30,8 @@ from spillcache.keyring import Keyring
 from spillcache.listing import Listing
 from spillcache.page import Page, View
 from spillcache.payload import to_bytes
-from spillcache.remembered import Remembered
 from spillcache.scan import Kind
 from spillcache.search import Matches
-from spillcache.series import SeriesTable
 from spillcache.series_listing import SeriesListing
 from spillcache.terms import CacheOptions, Reading, StoreOptions, TermOptions, Terms
 from spillcache.watch import UNWATCHED, Refused, Watcher
@@ -42,6 +40,8 @@ from spillcache.wire import Wire
 T = TypeVar("T")
 
 _VIEWS = get_args(View)
+#: Tables of series that are remembered: every page of the compact view needs one, and each takes up to some 20 MB.
+_TABLES = 4
 
 _log = logging.getLogger("spillcache")
 
@@ -87,8 +87,7 @@ class SpillCache:
         self._watcher = watcher
         self._server: EmbeddedServer | None = None
         self._checked = False
-        # Of the spills last read: each takes up to some 20 MB, and every page of the compact view needs it.
-        self._tables = Remembered[SeriesTable](4)
+        self._tables = Tables(_TABLES)
 
     @classmethod
     def from_url(

@@ -359,7 +359,8 @@ class Reader:
             ttl_ms = self._renewable_ms(spill_id, manifest)
             whole = self._store.renew(spill_id, segment_count(manifest.chunks), ttl_ms)
         except StoreError as failure:
-            return self._not_renewed(failure, old)
+            _tell_not_renewed(failure)
+            return old
         return self._renewed(whole, ttl_ms, now, old)
 
     def _read_leasing(
@@ -372,8 +373,8 @@ class Reader:
             segments = segment_count(manifest.chunks)
             stored, whole = self._store.read_renewing(spill_id, segment, fields, segments, ttl_ms)
         except StoreError as failure:
-            stamp = self._not_renewed(failure, LEASE_EPOCH)
-            return self._store.read(spill_id, segment, fields), stamp
+            _tell_not_renewed(failure)
+            return self._store.read(spill_id, segment, fields), LEASE_EPOCH
         return stored, self._renewed(whole, ttl_ms, now, LEASE_EPOCH)
 
     def _renewable_ms(self, spill_id: str, manifest: Manifest) -> int | None:
@@ -388,10 +389,6 @@ class Reader:
         if not whole:
             raise SpillLost("part of the spill is gone: it was evicted or deleted")
         return old if ttl_ms is None else now
-
-    def _not_renewed(self, failure: StoreError, old: int) -> int:
-        _log.warning("lease_not_renewed", extra={"code": failure.code})
-        return old
 
     def _place(self, contents: Contents, result: str | int) -> int:
         """Where in the inventory, from 0 on, the result is that is called so."""
@@ -442,6 +439,10 @@ def is_named(result: str | int | None) -> TypeGuard[str | int]:
 def _work(contents: Contents) -> int:
     """How much it is to spell out every result, in bytes of other work: 20,000 names take a tenth of a second."""
     return len(contents.inventory.results) * 4096
+
+
+def _tell_not_renewed(failure: StoreError) -> None:
+    _log.warning("lease_not_renewed", extra={"code": failure.code})
 
 
 def refuse_other(state: Cursor, found: Result) -> None:

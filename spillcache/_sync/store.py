@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from redis import Redis, RedisCluster
@@ -99,13 +100,11 @@ class Store:
         target = self._node(spill_id)
         node = "" if target is None else str(target.name)
         clock = self._clocks.get(node)
-        now = time.monotonic()
-        if clock is None or now - clock.asked >= _CLOCK_S:
-            options = {} if target is None else {"target_nodes": target}
-            ask = (lambda: self._command("TIME", **options)) if options else (lambda: self._idempotent("TIME"))
-            seconds, micros = self._read("time", ask)
-            clock = self._clocks[node] = _Clock(int(seconds) * 1000 + int(micros) // 1000, now)
-        return clock.told_ms + int((now - clock.asked) * 1000)
+        if clock is None or time.monotonic() - clock.heard >= _CLOCK_S:
+            ask = self._idempotent if target is None else partial(self._command, target_nodes=target)
+            seconds, micros = self._read("time", lambda: ask("TIME"))
+            clock = self._clocks[node] = _Clock(int(seconds) * 1000 + int(micros) // 1000, time.monotonic())
+        return clock.told_ms + int((time.monotonic() - clock.heard) * 1000)
 
     def renew(self, spill_id: str, segments: int, ttl_ms: int | None) -> bool:
         """Give every segment a full TTL again, or with None leave it as it is. False when one of them is gone."""
@@ -291,10 +290,10 @@ class Store:
 
 
 class _Clock(NamedTuple):
-    """What a server's clock told, in Unix milliseconds, and when it was asked by ours, in monotonic seconds."""
+    """What a server's clock told, in Unix milliseconds, and when we heard it, in monotonic seconds of ours."""
 
     told_ms: int
-    asked: float
+    heard: float
 
 
 def present(stored: Field, what: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from spillcache._sync.gate import compute
 from spillcache._sync.reader import Reader, is_named, refuse_other, summarised
-from spillcache._sync.store import Store, present
+from spillcache._sync.store import Field, Store, present
 from spillcache.compact.pages import least_budget, make_compact_page, refuse_without_series
 from spillcache.cursor import Cursor, WalkKind, decode_cursor, is_given
 from spillcache.errors import ArgumentsInvalid, BudgetTooSmall
@@ -35,8 +35,11 @@ _UNPACKS_TO = 16
 _TABLE = "the table of series"
 
 
+Tables = Remembered[tuple[bytes, SeriesTable]]
+
+
 class Viewer(Reader):
-    """A reader of views. `tables` are those that were last read, by spill id and SHA-256."""
+    """A reader of views. `tables` are those that were last read, by spill id, each with its payload's SHA-256."""
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class Viewer(Reader):
         keyring: Keyring | None,
         terms: Terms,
         watcher: Watcher,
-        tables: Remembered[SeriesTable],
+        tables: Tables,
     ) -> None:
         super().__init__(store, keyring, terms, watcher)
         self._tables = tables
@@ -107,17 +110,20 @@ class Viewer(Reader):
         room, position = self._compact_room(terms), state.position
         stamp = None if first else state.stamp
         reach = min(max(_LEAST_REACH, _SHRINKS_BY * room // len(terms.wire.copies)), _MOST_REACH)
-        begins = first and position == 0
-        window = self._window(spill_id, position, reach, (SUMMARY_FIELD,) if begins else (), tenant, stamp)
-        table = self._tables.get((spill_id, window.manifest.sha256)) or self._table(spill_id, window.manifest)
+        wanted = [SUMMARY_FIELD] if first and position == 0 else []
+        if position < SEGMENT_BYTES and self._tables.get(spill_id) is None:
+            wanted.append(SERIES_FIELD)
+        window = self._window(spill_id, position, reach, tuple(wanted), tenant, stamp)
+        stored = dict(zip(wanted, window.extra, strict=True))
+        table = self._table(spill_id, window.manifest, stored.get(SERIES_FIELD))
         text = window.chunk.text
         edge = (position // SEGMENT_BYTES + 1) * SEGMENT_BYTES
         if edge < min(position + _LONGEST_PART, state.end):
             beyond = self._window(spill_id, edge, CHUNK_BYTES // 2, (), tenant, stamp)
             text = text[: edge - window.start] + beyond.chunk.text
         inventory = None
-        if begins:
-            inventory, room = summarised(window.extra[0], spill_id, room, terms.wire)
+        if SUMMARY_FIELD in stored:
+            inventory, room = summarised(stored[SUMMARY_FIELD], spill_id, room, terms.wire)
         state = state.renewed(self._lease(spill_id, window.manifest, stamp))
         page = compute(
             len(text),
@@ -151,19 +157,18 @@ class Viewer(Reader):
         if mark is not None:
             check_mark(mark, spill_id)
             series = present(series, _TABLE)
-        table = None if series is None else self._decoded(series, spill_id, manifest)
-        return manifest, contents, table
+        return manifest, contents, None if series is None else self._table(spill_id, manifest, series)
 
-    def _table(self, spill_id: str, manifest: Manifest) -> SeriesTable:
-        (stored,) = self._store.read(spill_id, 0, [SERIES_FIELD])
-        return self._decoded(present(stored, _TABLE), spill_id, manifest)
-
-    def _decoded(self, stored: bytes, spill_id: str, manifest: Manifest) -> SeriesTable:
-        key = spill_id, manifest.sha256
-        table = self._tables.get(key)
-        if table is None:
-            table = compute(_UNPACKS_TO * len(stored), decode_series, stored, spill_id)
-            self._tables.keep(key, table)
+    def _table(self, spill_id: str, manifest: Manifest, stored: Field) -> SeriesTable:
+        """The table that is remembered; else the stored one, read if it was not."""
+        known = self._tables.get(spill_id)
+        if known is not None and known[0] == manifest.sha256:
+            return known[1]
+        if stored is None:
+            (stored,) = self._store.read(spill_id, 0, [SERIES_FIELD])
+        stored = present(stored, _TABLE)
+        table = compute(_UNPACKS_TO * len(stored), decode_series, stored, spill_id)
+        self._tables.keep(spill_id, (manifest.sha256, table))
         return table
 
     def _scope(

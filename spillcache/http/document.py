@@ -154,16 +154,16 @@ def shows(example: Mapping[str, Any]) -> dict[str, Any]:
     return {"content": {"application/json": {"example": example}}}
 
 
-def refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
+def refusals(*codes: str, writing: bool = False) -> dict[int | str, dict[str, Any]]:
     """How a route fails: by status, the codes that it answers with, and for everything else the same document.
 
-    What is refused before any route is asked may be refused on every one.
+    `writing` says that it stores a result. What is refused before any route is asked may be refused on every one.
     """
     found: dict[int | str, dict[str, Any]] = {}
     for code in (*codes, *_ANYWHERE):
         error = CODES[code]
         answer = found.setdefault(error.http_status, _problem())
-        answer["content"][MEDIA_TYPE]["examples"][code] = {"value": _example(code)}
+        answer["content"][MEDIA_TYPE]["examples"][code] = {"value": _example(code, writing=writing)}
         if error.retryable:
             answer["headers"] = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
     for answer in found.values():
@@ -190,8 +190,8 @@ def _problem() -> dict[str, Any]:
     return {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}, "examples": {}}}}
 
 
-def _example(code: str) -> dict[str, Any]:
-    return problem_of(_EXAMPLES.get(code) or CODES[code]("what went wrong, in one sentence"))
+def _example(code: str, *, writing: bool) -> dict[str, Any]:
+    return problem_of(_EXAMPLES.get(code) or CODES[code]("what went wrong, in one sentence"), writing=writing)
 
 
 class DocumentedAPI(FastAPI):

@@ -22,10 +22,11 @@ MEDIA_TYPE: Final = "application/problem+json"
 #: Seconds. A Redis that fails over is back within about this; the next step says "a few seconds".
 RETRY_AFTER_S: Final = 5
 
-_NOT_STORED = (
-    "Nothing was stored. Send it again in a few seconds; if that fails too, tell the agent that this call FAILED: what "
-    "you still have of the result is neither all of it nor an empty one."
+_THIS_FAILED = (
+    "Nothing was stored: if it stays so, tell the agent that this call FAILED; what you still have of the result is "
+    "neither all of it nor an empty one."
 )
+_NOT_STORED = f"Send it again in a few seconds. {_THIS_FAILED}"
 _SEE_DOCUMENT = "Correct the request: openapi.json beside these addresses describes all of them."
 
 
@@ -67,8 +68,8 @@ def problem_of(
     answer["retryable"] = error.retryable
     if writing:
         answer["completeness"] = "failed"
-        if isinstance(error, StoreError):
-            answer["next_step"] = _NOT_STORED
+        generic = error.next_step == StoreError.default_next_step
+        answer["next_step"] = _NOT_STORED if generic else f"{error.next_step} {_THIS_FAILED}"
     if request_id:
         answer["request_id"] = request_id
     return answer

@@ -69,6 +69,7 @@ _DIGEST_PARAMETERS: Final[list[dict[str, Any]]] = [
             "store_full",
             "store_busy",
             "store_unavailable",
+            writing=True,
         ),
     },
     openapi_extra={

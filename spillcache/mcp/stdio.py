@@ -71,7 +71,7 @@ class _Asked:
             self._settle((message.params or {}).get("requestId"))  # need not be answered
 
     def sent(self, message: types.JSONRPCMessage) -> None:
-        if isinstance(message, types.JSONRPCError) and message.id == self._handshake is not None:
+        if isinstance(message, types.JSONRPCError) and self._handshake is not None and message.id == self._handshake:
             data = message.error.data
             self.refused = isinstance(data, dict) and "next_step" in data
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TypedDict
 
 from spillcache.shown import spelled_text
 
@@ -31,11 +31,21 @@ def short_labels(written: str) -> str | None:
     return f"{{{','.join(f'{name}={_value(value)}' for name, value in pairs)}}}"
 
 
-def shown_labels(written: str) -> dict[str, Any]:
-    """What is said of a series' labels outside the data: `labels`, or `labels_omitted` where they are not kept.
+class ShownLabels(TypedDict, total=False):
+    """What is said of a series' labels outside the data: `labels`, or that they are not kept.
 
-    They are on one line, in short where that is exact, and what is not seen in them is spelled, so that no two series
-    look alike. `labels_cut` says that they go on beyond 300 characters.
+    `labels_cut` says that they go on beyond the 300 characters that are shown.
+    """
+
+    labels: str
+    labels_omitted: bool
+    labels_cut: bool
+
+
+def shown_labels(written: str) -> ShownLabels:
+    """Labels fit to be shown: on one line, in short where that is exact.
+
+    What is not seen in them is spelled, so that no two series look alike, but where both are cut.
     """
     if not written:
         return {"labels_omitted": True}

@@ -50,8 +50,8 @@ class Series(NamedTuple):
 class SeriesColumns(Sequence[Series]):
     """Series kept by columns, as they are found and stored; a row is made when it is asked for.
 
-    An instant vector has a series for each sample, and most of them nobody asks for. Raises `ValueError` for columns
-    that belong to no series.
+    An instant vector has a series for each sample, and most of them nobody asks for. Raises `ValueError` unless there
+    is one column for each field, all of one length.
     """
 
     __slots__ = ("columns",)
@@ -86,7 +86,7 @@ class SeriesColumns(Sequence[Series]):
         return f"<{len(self)} series: {shown}, …>" if len(self) > 2 else f"<{len(self)} series: {shown}>"
 
 
-_NONE = SeriesColumns()
+_NO_SERIES = SeriesColumns()
 
 
 class Axis(NamedTuple):
@@ -114,7 +114,7 @@ class SeriesTable:
     payload may look like the compact view, so nothing there is written in short.
     """
 
-    series: SeriesColumns = _NONE
+    series: SeriesColumns = _NO_SERIES
     axes: tuple[Axis, ...] = ()
     partial: tuple[str, ...] = ()
     known_json: int = 0

@@ -27,5 +27,5 @@ def is_time(spelled: bytes) -> bool:
 
 
 def has_form_of_value(spelled: bytes) -> bool:
-    """Whether this consists of what a value consists of; `float` then says whether it is one."""
-    return len(spelled) <= MOST_DIGITS and _VALUE.fullmatch(spelled) is not None
+    """Whether this consists of what a value consists of. How long it is, and whether `float` reads it, is not asked."""
+    return _VALUE.fullmatch(spelled) is not None

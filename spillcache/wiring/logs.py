@@ -102,12 +102,12 @@ def _for_machines() -> logging.Formatter:
 
 def _iso(time: float) -> str:
     """Unix seconds as UTC, to the microsecond."""
-    second = int(time)
-    return f"{_second(second)}.{int((time - second) * 1e6):06d}Z"
+    second, micros = divmod(round(time * 1_000_000), 1_000_000)
+    return f"{_spelled_second(second)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=2)  # a server writes hundreds of lines a second
-def _second(time: int) -> str:
+def _spelled_second(time: int) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 

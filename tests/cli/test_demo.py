@@ -12,4 +12,6 @@ def test_the_demo_tells_in_prose(unconfigured: Program) -> None:
     """The log of the proxy that it starts does not stand among its sentences."""
     ran = unconfigured("demo")
     assert ran.code == 0
-    assert all(line.startswith("• ") for line in ran.err.splitlines())
+    said = ran.err.splitlines()
+    assert said
+    assert all(line.startswith("• ") for line in said)

@@ -16,10 +16,10 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, RequestId
 
-from spillcache.errors import SpillError, UpstreamUnavailable
+from spillcache.errors import SpillError
 from spillcache.mcp.proxy.config import Upstream
 from spillcache.mcp.proxy.events import Events, Resumable, answer_in
-from spillcache.mcp.proxy.failures import error_data, lost, not_json, over_cap, unreachable
+from spillcache.mcp.proxy.failures import Away, error_data, lost, not_json, over_cap, unreachable
 from spillcache.mcp.whose import id_of
 
 _CONNECT_S = 10.0
@@ -87,13 +87,13 @@ class _OneAtATime(httpx2.AsyncBaseTransport):
         status = response.status_code
         if status == 404 and "mcp-session-id" in request.headers:
             self._ended()
-            return UpstreamUnavailable("the tool's server no longer knows this session; a new one is being made")
+            return _away("no longer knows this session; a new one is being made")
         if status in (401, 403):
-            return UpstreamUnavailable(
-                f"the tool's server refused the credentials ({status})",
+            return _away(
+                f"refused the credentials ({status})",
                 next_step="Tell the operator; a retry will not help. This is a FAILED call, not an empty result.",
             )
-        return UpstreamUnavailable(f"the tool's server answered {status}") if status >= 500 else None
+        return _away(f"answered {status}") if status >= 500 else None
 
     async def _whole(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Read a JSON answer, no further than the cap: the transport itself would read on for ever."""
@@ -136,6 +136,10 @@ def _decoded_headers(response: httpx2.Response) -> list[tuple[str, str]]:
 
 #: What described the body on the wire, and no longer does once it is decoded.
 _ENCODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
+
+def _away(what: str, *, next_step: str | None = None) -> Away:
+    return Away(f"the tool's server {what}", why=f"it {what}", next_step=next_step)
 
 
 def _unreachable(error: Exception) -> SpillError:

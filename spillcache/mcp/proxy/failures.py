@@ -23,19 +23,28 @@ _log = logging.getLogger("spillcache")
 #: In the range that JSON-RPC leaves to implementations; the protocol's own allocations end well above it.
 FAILED: Final = -32098
 
-_SERVER: Final = "the tool's server"
-_UNREACHABLE: Final = " cannot be reached: "
-_NOT_MADE: Final = "; the call was not made"
-
 _MAY_HAVE_RUN: Final = (
     "The call may have run or not: if the tool changes something, look before you call again. "
     "This is a FAILED call, not an empty result."
 )
 
 
+class Away(UpstreamUnavailable):
+    """The upstream is not there. `why` is what is said of it where it was to be connected to."""
+
+    def __init__(self, message: str, *, why: str, next_step: str | None = None) -> None:
+        super().__init__(message, next_step=next_step)
+        self.why = why
+
+
 def error_data(error: SpillError) -> ErrorData:
     """A typed error as the JSON-RPC error that carries it."""
-    return ErrorData(code=FAILED, message=error.message, data=error.as_dict())
+    data = error.as_dict() | ({_WHY: error.why} if isinstance(error, Away) else {})
+    return ErrorData(code=FAILED, message=error.message, data=data)
+
+
+#: Where an error that travels has the `why` of an `Away`.
+_WHY: Final = "why"
 
 
 def as_mcp_error(error: SpillError) -> MCPError:
@@ -105,28 +114,31 @@ def over_cap(cap: int) -> PayloadTooLarge:
     return PayloadTooLarge(f"the tool's server sent more than {cap} bytes in one message; nothing of it was kept")
 
 
-def lost() -> UpstreamUnavailable:
+def lost() -> Away:
     """The upstream went away while a call was running."""
-    return UpstreamUnavailable(f"{_SERVER} was lost while it ran this call", next_step=_MAY_HAVE_RUN)
+    return Away(
+        "the tool's server was lost while it ran this call",
+        why="the connection was lost while it was made",
+        next_step=_MAY_HAVE_RUN,
+    )
 
 
-def unreachable(why: str, namespace: str = "") -> UpstreamUnavailable:
+def unreachable(why: str, namespace: str = "") -> Away:
     """No connection can be had, so nothing was sent."""
-    server = f"the server {namespace!r}" if namespace else _SERVER
-    return UpstreamUnavailable(f"{server}{_UNREACHABLE}{why}{_NOT_MADE}")
+    server = f"the server {namespace!r}" if namespace else "the tool's server"
+    return Away(f"{server} cannot be reached: {why}; the call was not made", why=why)
 
 
 def why_unreachable(failure: SpillError) -> str:
     """The failure of a request that was to make a connection, as the reason that `unreachable` gives."""
-    if failure.message == lost().message:  # no call was running yet
-        return "the connection was lost while it was made"
-    _, found, why = failure.message.removesuffix(_NOT_MADE).partition(_UNREACHABLE)
-    return why if found else failure.message.replace(_SERVER, "it", 1)
+    return failure.why if isinstance(failure, Away) else failure.message
 
 
 def _restored(data: dict[str, Any]) -> SpillError:
     kind = CODES.get(str(data.get("code")), UpstreamUnavailable)
     error = UpstreamUnavailable(str(data.get("message", "")), next_step=str(data.get("next_step", "")))
+    if isinstance(data.get(_WHY), str):
+        return Away(error.message, why=data[_WHY], next_step=error.next_step)
     if kind is UpstreamUnavailable or kind.__init__ is not SpillError.__init__:
         return error
     return kind(error.message, next_step=error.next_step)

@@ -7,7 +7,6 @@ place. So whether it has such a thing is asked before ours answers where it coul
 from __future__ import annotations
 
 import logging
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -106,7 +105,7 @@ async def _is_taken(asked: Asked, page: list[dict[str, Any]]) -> bool:
     if single is None:
         return asked.method == _PROMPTS and await _has_prompt(asked)
     if asked.params.get("cursor"):  # it may stand on a page before this one
-        return await _lists(single, asked.method, ours.__eq__)
+        return await _lists(single, asked.method, lambda called: bool(called == ours))
     return any(entry[name] == ours for entry in page)
 
 
@@ -115,7 +114,7 @@ async def _has_prompt(asked: Asked) -> bool:
     single = asked.links.links.get("")
     if single is None:
         return split_name(PROMPT_NAME)[0] in asked.links.links
-    return await _lists(single, _PROMPTS, PROMPT_NAME.__eq__)
+    return await _lists(single, _PROMPTS, lambda called: called == PROMPT_NAME)
 
 
 async def _has_addresses(asked: Asked) -> bool:
@@ -123,12 +122,18 @@ async def _has_addresses(asked: Asked) -> bool:
     single = asked.links.links.get("")
     if single is None:
         return False
-    ours = operator.methodcaller("startswith", SCHEME)
-    return await _lists(single, _TEMPLATES, ours) or await _lists(single, _RESOURCES, ours)
+
+    def is_ours(called: str) -> bool:
+        return called.startswith(SCHEME)
+
+    return await _lists(single, _TEMPLATES, is_ours) or await _lists(single, _RESOURCES, is_ours)
 
 
 async def _lists(link: Link, method: str, called: Callable[[str], bool]) -> bool:
-    """Whether the upstream has an entry that is called so. Raises what `Link.request` and `entries_of` do."""
+    """Whether the upstream has an entry that is called so. Raises as `whole_list`.
+
+    Asked anew each time: it is wanted only where an address is not found here, and lists change.
+    """
     field, capability = PAGED[method]
     if capability not in (await link.session()).capabilities:
         return False

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from spillcache.errors import UpstreamUnavailable
 from spillcache.mcp.proxy.config import Upstream, make_upstream
-from spillcache.mcp.proxy.failures import lost, unreachable, why_unreachable
+from spillcache.mcp.proxy.failures import Away, as_mcp_error, lost, typed, unreachable, why_unreachable
 from tests.mcp.proxy.fronts import answer_of, before, free_port, text_of
 from tests.mcp.proxy.upstreams.answers import answering
 
@@ -73,7 +72,11 @@ async def test_a_server_that_does_not_listen_is_said_to_be_unreachable_once(
 
 def test_what_failed_while_connecting_fits_into_the_sentence() -> None:
     """Whatever it was."""
-    assert why_unreachable(UpstreamUnavailable("the tool's server answered 503")) == "it answered 503"
+    answered = Away("the tool's server answered 503", why="it answered 503")
+    assert why_unreachable(answered) == "it answered 503"
+    again = typed(as_mcp_error(answered), alive=True)
+    assert again is not None
+    assert why_unreachable(again) == "it answered 503"
     assert why_unreachable(unreachable("it took too long")) == "it took too long"
     assert "ran this call" not in why_unreachable(lost())
 
