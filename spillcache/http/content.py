@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.datastructures import Headers
 from starlette.responses import StreamingResponse
 from starlette.types import Send
@@ -21,7 +21,7 @@ from spillcache.caller import caller_of
 from spillcache.errors import ArgumentsInvalid, SpillError
 from spillcache.http.digests import digest_field
 from spillcache.http.document import RANGE_PARAMETERS, SPILL_ERRORS, content_answers, refusals
-from spillcache.http.parameters import SpillId
+from spillcache.http.parameters import Asked, SpillId
 from spillcache.http.problems import RefusalError
 from spillcache.http.ranges import RangeUnsatisfiableError, Span, requested_span
 from spillcache.http.serving import serving_of
@@ -59,7 +59,7 @@ class PayloadResponse(StreamingResponse):
     responses={**content_answers(_MEDIA_TYPES.values()), **refusals(*SPILL_ERRORS, "spill_corrupt")},
     openapi_extra={"parameters": RANGE_PARAMETERS},
 )
-async def read_content(request: Request, spill_id: SpillId) -> Response:
+async def read_content(request: Request, spill_id: SpillId, _asked: Annotated[Asked, Query()]) -> Response:
     """The payload, byte for byte, or one range of its bytes."""
     cache, tenant = serving_of(request).cache, caller_of(request.scope).tenant
     stat = await cache.stat(spill_id, tenant=tenant)
@@ -86,7 +86,7 @@ async def read_content(request: Request, spill_id: SpillId) -> Response:
     response_description="The headers of the whole payload.",
     responses=refusals(*SPILL_ERRORS),
 )
-async def head_content(request: Request, spill_id: SpillId) -> Response:
+async def head_content(request: Request, spill_id: SpillId, _asked: Annotated[Asked, Query()]) -> Response:
     """What a GET would say of the whole payload, without it. Asking does not renew the lease."""
     stat = await serving_of(request).cache.stat(spill_id, tenant=caller_of(request.scope).tenant)
     headers = {**_headers(stat), "Content-Length": str(stat.size)}

@@ -112,11 +112,13 @@ async def _refused(request: Request, refusal: RefusalError) -> Response:
     return problem_response(refusal.error, status=refusal.status, headers=refusal.headers, **_about(request))
 
 
-def _about(request: Request) -> _About:
+def _about(request: Request) -> About:
     return {"request_id": caller_of(request.scope).request_id, "writing": request.method == "POST"}
 
 
-class _About(TypedDict):
+class About(TypedDict):
+    """What an error says of the request that it answers; see `problem_of`."""
+
     request_id: str
     writing: bool
 

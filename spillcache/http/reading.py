@@ -47,7 +47,7 @@ class PageQuery(SeriesQuery):
     response_model=StatAnswer,
     responses={200: shows(STAT), **refusals(*SPILL_ERRORS)},
 )
-async def stat_spill(request: Request, spill_id: SpillId) -> Response:
+async def stat_spill(request: Request, spill_id: SpillId, _asked: Annotated[Asked, Query()]) -> Response:
     """What is known of a spill. Asking does not renew its lease."""
     stat = await serving_of(request).cache.stat(spill_id, tenant=caller_of(request.scope).tenant)
     return answer_response(_as_dict(stat))
@@ -121,7 +121,7 @@ async def read_inventory(request: Request, spill_id: SpillId, asked: Annotated[I
     response_description="It is gone, and with it every cursor into it.",
     responses=refusals(*SPILL_ERRORS),
 )
-async def delete_spill(request: Request, spill_id: SpillId) -> Response:
+async def delete_spill(request: Request, spill_id: SpillId, _asked: Annotated[Asked, Query()]) -> Response:
     """Remove a spill now, before its lease runs out."""
     await serving_of(request).cache.delete(spill_id, tenant=caller_of(request.scope).tenant)
     return Response(status_code=204)

@@ -21,6 +21,9 @@ from spillcache.mcp.pipes import standard_streams
 
 GRACE_S: Final = 3.0  # for answers that are under way when stdin ends: longer than a page may take
 
+#: A client that sends ahead has sent by then.
+_LAST_WORDS_S: Final = 0.5
+
 _log = logging.getLogger("spillcache")
 
 
@@ -43,6 +46,8 @@ async def serve_stdio(server: Server[Any]) -> None:
         _log.info("client_gone", extra={"meaning": "nobody reads stdout any more"})
     except* SpillError as group:
         refused = next(_leaves(group))
+    except* anyio.BrokenResourceError:  # a line that came while we ended: nobody is there to take it
+        _log.info("client_gone", extra={"meaning": "it sent on after its handshake was refused"})
     if refused is not None:  # raised above it would be in a group once more
         raise refused
 
@@ -108,6 +113,7 @@ class _Received:
     async def receive(self) -> SessionMessage | Exception:
         try:
             if self._asked.refused:
+                await self._pass_over()
                 raise anyio.EndOfStream
             while isinstance(item := await self._lines.receive(), Exception):
                 refusal = SessionMessage(_refusal(item))
@@ -121,6 +127,12 @@ class _Received:
             raise
         self._asked.received(item.message)
         return item
+
+    async def _pass_over(self) -> None:
+        """Take what was sent along with a handshake that we refuse: left where it is, it would break off the answer."""
+        with anyio.move_on_after(_LAST_WORDS_S):
+            while True:
+                await self._lines.receive()
 
     async def aclose(self) -> None:
         await self._lines.aclose()

@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spillcache.caller import SCOPE_KEY, Caller
 from spillcache.errors import ArgumentsInvalid, ShuttingDown, SpillError
-from spillcache.http.problems import problem_response
+from spillcache.http.app import MOUNT
+from spillcache.http.problems import About, problem_response
 from spillcache.service.auth import Authenticator
 from spillcache.service.hosts import Hosts
 from spillcache.service.phase import Phase
@@ -94,7 +95,7 @@ class Edge:
             leaving = ShuttingDown("this server is ending, and what was asked for was not done in time")
             self._watcher.failed("edge", leaving)
             if not answer.begun:
-                await problem_response(leaving, request_id=request.id)(scope, receive, answer.send)
+                await problem_response(leaving, **_about(request))(scope, receive, answer.send)
             raise
         except Exception as error:
             _log.error("unforeseen", extra=shape_of(error))
@@ -102,7 +103,7 @@ class Edge:
             self._watcher.failed("edge", bug)
             if answer.begun:
                 raise
-            await problem_response(bug, request_id=request.id)(scope, receive, answer.send)
+            await problem_response(bug, **_about(request))(scope, receive, answer.send)
 
     async def _admits(self, request: _Request, answer: _Answer) -> bool:
         """Whether a request may go on, with its caller; else it has been answered."""
@@ -110,7 +111,7 @@ class Edge:
             request.scope[SCOPE_KEY] = await self._caller(request)
         except SpillError as error:
             self._watcher.failed("edge", error)
-            problem = problem_response(error, request_id=request.id)
+            problem = problem_response(error, **_about(request))
             await problem(request.scope, request.receive, answer.send)
             return False
         return True
@@ -132,6 +133,12 @@ class _Request(NamedTuple):
     receive: Receive
     headers: Mapping[str, str]
     id: str
+
+
+def _about(request: _Request) -> About:
+    """What an error says of its request; one that was to store a result says that it did not."""
+    writing = request.scope["method"] == "POST" and request.scope["path"].startswith(f"{MOUNT}/")
+    return {"request_id": request.id, "writing": writing}
 
 
 class _Answer:

@@ -130,6 +130,12 @@ def test_a_parameter_that_is_refused_is_named_with_what_it_must_be(
     assert client.get(NOBODYS + path).json()["detail"] == words
 
 
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("DELETE", ""), ("GET", "/content"), ("HEAD", "/content")])
+def test_a_parameter_that_a_route_does_not_take_is_refused(client: httpx2.Client, method: str, path: str) -> None:
+    """What it was to do is not done without it: least of all where something is removed."""
+    assert client.request(method, f"{NOBODYS}{path}?x=1").status_code == 400
+
+
 def test_the_parameters_of_an_upload_are_told_alike(client: httpx2.Client) -> None:
     """Which words it takes, and how many letters."""
     detail = client.post("/spills", content=b"x", params={"wire": "SECRET", "tool": "t" * 201}).json()["detail"]

@@ -214,6 +214,16 @@ async def test_two_hosts_are_none() -> None:
     assert (answer.status_code, answer.json()["code"]) == (400, "arguments_invalid")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "said"), [("POST", "/v1/spills", "failed"), ("GET", "/v1/spills", None), ("POST", "/app", None)]
+)
+async def test_a_write_that_does_not_get_in_says_that_it_failed(method: str, path: str, said: str | None) -> None:
+    """Whoever hands the answer on hands on that."""
+    async with client_of(hosts=Hosts(["spills.example"])) as client:
+        answer = await client.request(method, path, headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.json().get("completeness")) == (403, said)
+
+
 @pytest.mark.parametrize(("host", "status"), [("any.example", 200), ("[::2]:1", 200), ("any.example:x", 403)])
 async def test_a_star_alone_is_every_name(host: str, status: int) -> None:
     """At every port; but a name it must be."""

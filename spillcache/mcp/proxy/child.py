@@ -113,9 +113,13 @@ def check_commands(upstreams: Mapping[str, Upstream], environment: Mapping[str, 
 def _missing(upstream: Upstream, environment: Mapping[str, str]) -> str | None:
     """What is said of a command that cannot be found where the shell will look for it."""
     command = upstream.command or ""
+    here = Path(upstream.cwd or "").absolute()
+    if not here.is_dir():
+        return f"there is no directory {upstream.cwd!r} to start the command in"
     if os.sep in command:
-        found = shutil.which(Path(upstream.cwd or "").absolute() / command)
-        return None if found else f"there is no command {command!r}"
+        if shutil.which(here / command):
+            return None
+        return f"{command!r} is no program" if (here / command).exists() else f"there is no command {command!r}"
     found = shutil.which(command, path=_environment_of(upstream, environment).get("PATH"))
     return None if found else f"there is no command {command!r} on PATH"
 

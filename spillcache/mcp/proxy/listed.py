@@ -29,7 +29,7 @@ MAX_PAGES: Final = 1_000  # of a list: an upstream whose list never ends must no
 
 
 async def whole_list(link: Link, method: str, field: str) -> dict[str, Any]:
-    """A list to its last page: the first page, with the entries of all of them. Raises as `list_page`."""
+    """A list to its last page: the first page, with the entries of all. Raises as `list_page`, also without an end."""
     first: dict[str, Any] = {}
     entries: list[dict[str, Any]] = []
     params: dict[str, Any] = {}
@@ -38,9 +38,9 @@ async def whole_list(link: Link, method: str, field: str) -> dict[str, Any]:
         entries += page[field]
         first = first or page
         if not page.get("nextCursor"):
-            break
+            return {**{key: value for key, value in first.items() if key != "nextCursor"}, field: entries}
         params = {"cursor": page["nextCursor"]}
-    return {**{key: value for key, value in first.items() if key != "nextCursor"}, field: entries}
+    raise UpstreamInvalid(f"the tool's server has a list of {field} without an end: {MAX_PAGES} pages and more")
 
 
 async def list_page(link: Link, method: str, field: str, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+import anyio
+from mcp.shared.exceptions import MCPError
+
 from spillcache import SpillCache
 from spillcache.errors import SpillError, SpillIdMalformed, SpillNotFound
 from spillcache.mcp.proxy import reading
@@ -34,6 +37,9 @@ _ENTRIES: Final[Mapping[str, dict[str, Any]]] = {_PROMPTS: PROMPT_ENTRY, _TEMPLA
 
 #: Method → the field that says what an entry of its list is called.
 _NAMES: Final[Mapping[str, str]] = {_PROMPTS: "name", _TEMPLATES: "uriTemplate", _RESOURCES: "uri"}
+
+#: Seconds that an upstream has to say whether something of ours is its own.
+_PATIENCE_S: Final = 5.0
 
 #: No spill of ours is meant.
 _PERHAPS_THEIRS: Final = frozenset({SpillNotFound.code, SpillIdMalformed.code})
@@ -130,11 +136,16 @@ async def _has_addresses(asked: Asked) -> bool:
 
 
 async def _lists(link: Link, method: str, called: Callable[[str], bool]) -> bool:
-    """Whether the upstream has an entry that is called so. Raises as `whole_list`.
+    """Whether the upstream has an entry that is called so, as far as it says: one that cannot tell has none.
 
     Asked anew each time: it is wanted only where an address is not found here, and lists change.
     """
     field, capability = PAGED[method]
-    if capability not in (await link.session()).capabilities:
-        return False
-    return any(called(entry[_NAMES[method]]) for entry in (await whole_list(link, method, field))[field])
+    try:
+        with anyio.move_on_after(_PATIENCE_S):
+            if capability not in (await link.session()).capabilities:
+                return False
+            return any(called(entry[_NAMES[method]]) for entry in (await whole_list(link, method, field))[field])
+    except (SpillError, MCPError) as failure:
+        _log.info("upstream_failed", extra={"upstream": link.namespace, "why": type(failure).__name__})
+    return False

@@ -132,15 +132,22 @@ async def test_a_server_that_ends_at_once_is_an_error(redis_url: str) -> None:
     assert listed.value.error.data["next_step"]
 
 
-@pytest.mark.parametrize("command", ["no-such-command", "./no-such-command", "/dev/null"])
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("no-such-command", "there is no command 'no-such-command'"),
+        ("./no-such-command", "there is no command './no-such-command'"),
+        ("/dev/null", "'/dev/null' is no program"),
+    ],
+)
 async def test_a_command_that_does_not_exist_is_refused_before_anything_is_served(
-    redis_url: str, tmp_path: Path, command: str
+    redis_url: str, tmp_path: Path, command: str, said: str
 ) -> None:
     """One among several too, which the error names; a path counts from the directory that the command runs in."""
     (tmp_path / "here").write_text("#!/bin/sh")
     (tmp_path / "here").chmod(0o755)
     upstreams = {"good": make_upstream(command="./here", cwd=tmp_path), "bad": make_upstream(command=command)}
-    with pytest.raises(ArgumentsInvalid, match=f"'bad': there is no command '{command}'"):
+    with pytest.raises(ArgumentsInvalid, match=f"'bad': {said}"):
         async with before(upstreams, redis_url):
             raise AssertionError("it opened")
 

@@ -163,8 +163,14 @@ def test_a_command_that_does_not_exist_ends_it_at_once(
     assert "there is no command 'nosuchcmd' on PATH Next: Correct the command" in said
 
 
-def test_on_standard_input_a_tool_of_our_name_ends_it_when_the_client_opens(redis_url: str, ring: Path) -> None:
-    """The client gets the error, and standard error the same; the process does not wait for the client to leave."""
+@pytest.mark.parametrize("ahead", [0, 1, 6])
+def test_on_standard_input_a_tool_of_our_name_ends_it_when_the_client_opens(
+    redis_url: str, ring: Path, ahead: int
+) -> None:
+    """The client gets the error, and standard error the same; the process does not wait for the client to leave.
+
+    So it does also where the client has sent on without waiting for its answer.
+    """
     given = command("--tool-name", "fine", "--env", "PYTHONPATH", "--", *BYTES)
     with subprocess.Popen(
         given,
@@ -177,13 +183,17 @@ def test_on_standard_input_a_tool_of_our_name_ends_it_when_the_client_opens(redi
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        process.stdin.write(GREETING)
+        pings = [
+            json.dumps({"jsonrpc": "2.0", "id": 10 + at, "method": "ping"}).encode() + b"\n" for at in range(ahead)
+        ]
+        process.stdin.write(GREETING + b"".join(pings))
         process.stdin.flush()
         answers = [json.loads(line) for line in process.stdout]  # to the end of its output; its input is open
         code, said = process.wait(), " ".join(process.stderr.read().decode().split())
-    assert [answer["id"] for answer in answers] == [1]
-    assert "SPILLCACHE_TOOL_NAME" in answers[0]["error"]["data"]["next_step"]
+    refusal = next(answer for answer in answers if answer["id"] == 1)
+    assert "SPILLCACHE_TOOL_NAME" in refusal["error"]["data"]["next_step"]
     assert code == 1
+    assert "Traceback" not in said
     assert "FAILED arguments_invalid: the server behind the proxy has a tool named 'fine' itself" in said
     assert "SPILLCACHE_TOOL_NAME" in said
 

@@ -191,11 +191,23 @@ async def test_resources_without_templates_have_ours(redis_url: str, namesake: C
     """A server need not know that list; any other that it announces and does not know is an error."""
     async with before(namesake("resources/templates/list", "prompts/list").upstream, redis_url) as client:
         templates = (await client.list_resource_templates()).resource_templates
-        for attempt in (client.list_prompts(), client.get_prompt(PROMPT)):
-            with pytest.raises(MCPError) as refused:
-                await attempt
-            assert refused.value.code == types.METHOD_NOT_FOUND
+        with pytest.raises(MCPError) as refused:
+            await client.list_prompts()
+        assert refused.value.code == types.METHOD_NOT_FOUND
     assert [template.uri_template for template in templates] == [TEMPLATE]
+
+
+async def test_a_server_that_cannot_list_what_it_has_does_not_take_ours(
+    redis_url: str, namesake: Callable[..., Behind]
+) -> None:
+    """A spill that is gone stays FAILED with its own words, and our prompt is given."""
+    silent = namesake("resources/templates/list", "resources/list", "prompts/list").upstream
+    async with before(silent, redis_url, mode="legacy") as client:
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource(f"spill://{NOBODYS}")
+        text = await prompt_of(client, PROMPT)
+    assert (refused.value.data["status"], refused.value.data["code"]) == ("FAILED", "spill_not_found")
+    assert text.startswith("A tool result")
 
 
 async def test_a_proxy_before_a_proxy_lists_them_once(redis_url: str, ring: Path) -> None:
