@@ -107,9 +107,9 @@ def test_a_pair_replicates() -> None:
 def test_sentinels_promote_the_replica_of_a_killed_primary() -> None:
     """The three agree on a new primary, and it is the replica."""
     with topologies.sentinels(server_binary()) as running:
-        assert topologies.primary_port(running) == running.pair.primary.port
+        assert topologies.primary_ports(running) == {running.pair.primary.port}
         running.pair.primary.kill()
-        until(lambda: topologies.primary_port(running) == running.pair.replica.port, "a new primary")
+        until(lambda: topologies.primary_ports(running) == {running.pair.replica.port}, "a new primary")
 
 
 def test_tls_is_verified_against_the_certificate_made_for_it(own_server: OwnServer, tmp_path: Path) -> None:

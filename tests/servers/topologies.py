@@ -103,11 +103,10 @@ def sentinels(binary: Path, *, service: str = "spills", config: Config | None = 
         yield Sentinels(service, watched, tuple(trio))
 
 
-def primary_port(running: Sentinels) -> int:
-    """The port of the primary as the first Sentinel sees it now."""
-    answer = _ask(running.sentinels[0], "SENTINEL GET-MASTER-ADDR-BY-NAME", running.service)
-    assert isinstance(answer, list)
-    return int(answer[1])
+def primary_ports(running: Sentinels) -> set[int]:
+    """The ports of the primary as the Sentinels see it now: one port, once they agree. A client may ask any of them."""
+    answers = [_ask(one, "SENTINEL GET-MASTER-ADDR-BY-NAME", running.service) for one in running.sentinels]
+    return {int(answer[1]) for answer in answers if isinstance(answer, list)}
 
 
 def _introduce(nodes: Sequence[ServerProcess], masters: int) -> None:

@@ -115,7 +115,7 @@ async def test_a_failover_under_sentinel_loses_a_spill_openly_or_keeps_it_whole(
                 admin.config_set("replica-read-only", "no")
                 assert admin.delete(key_of(hasty.spill_id)) == 1
             running.pair.primary.kill()
-            until(lambda: topologies.primary_port(running) == running.pair.replica.port, "the replica is promoted")
+            until(lambda: topologies.primary_ports(running) == {running.pair.replica.port}, "the replica is promoted")
             until(lambda: _is_primary(running.pair.replica.url), "the replica takes its part")
             rest = [page async for page in careful.walk(kept.spill_id, cursor=kept.next_cursor)]
             assert kept.data + b"".join(page.data for page in rest) == metrics()
