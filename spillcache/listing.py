@@ -72,10 +72,14 @@ class Listing:
         """COMPLETE when no entry follows and the scan saw everything; it speaks of the list, never of the data."""
         return "PARTIAL" if self.next_cursor is not None or self.partial else "COMPLETE"
 
+    @property
+    def note(self) -> str:
+        """What the list is, and what it does not say."""
+        return _NOTHING_NAMED if self.results is None and not self.entries else _NOTE
+
     def as_dict(self) -> dict[str, Any]:
         """The answer as it is sent. `status` speaks of the data, of which this shows nothing."""
-        nothing_named = self.results is None and not self.entries
-        answer: dict[str, Any] = {"note": _NOTHING_NAMED if nothing_named else _NOTE}
+        answer: dict[str, Any] = {"note": self.note}
         answer |= {"kind": self.kind, "size_bytes": self.size}
         if self.results is not None:
             answer["results"] = self.results

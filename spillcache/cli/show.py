@@ -59,7 +59,7 @@ def _print(stat: Stat, listing: Listing, session: Session, *, every: bool) -> No
             out.print(f"[yellow]{len(listing.entries) - len(shown):,} more are not shown[/]: add --all")
         command = session.command("page", stat.spill_id, "--result", str(listing.entries[0].index))
         out.print(f"\n[dim]To read one of them:[/] {escape(command)}", soft_wrap=True)
-    say(console(aside=True), f"[bold yellow]PARTIAL[/] [dim]{listing.as_dict()['note']}[/]")
+    say(console(aside=True), f"[bold yellow]PARTIAL[/] [dim]{listing.note}[/]")
 
 
 def _as_dict(stat: Stat, listing: Listing) -> dict[str, Any]:
